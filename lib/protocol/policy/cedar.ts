@@ -58,6 +58,7 @@ export type CedarAnswer =
 export interface CedarPolicy {
   effect: "permit" | "forbid";
   action: { op: string; entity?: { id?: string } };
+  resource: unknown;
   conditions: unknown[];
   annotations?: Record<string, string | null>;
 }

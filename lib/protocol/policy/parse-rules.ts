@@ -6,6 +6,7 @@
 import { currencyPattern, findCurrencyMistake } from "#lib/protocol/approval/amount";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { textAsRead } from "#lib/protocol/text/display-text";
 import {
   type Cedar,
   type CedarError,
@@ -87,27 +88,50 @@ function findMoneyMistakes(nodes: readonly JsonObject[]): string[] {
   });
 }
 
+/** Parts of each pattern of a `like`: a literal text, or null for a star. */
+const listPatterns = (nodes: readonly JsonObject[]) =>
+  nodes.flatMap(({ like }) => {
+    const parts = isJsonObject(like) ? like["pattern"] : null;
+    if (!Array.isArray(parts)) return [];
+    return [parts.map((part) => (isJsonObject(part) ? String(part["Literal"]) : null))];
+  });
+
+const readEntityId = ({ type, id }: JsonObject) =>
+  typeof type === "string" && typeof id === "string" ? id : null;
+
+/** Texts, patterns and names of entities that nothing equals as people read it (evaluateStrictly). */
 function findTextMistakes(nodes: readonly JsonObject[]): string[] {
-  return nodes
-    .map(({ Value: text }) => text)
+  const patterns = listPatterns(nodes).map((parts) => parts.map((part) => part ?? "*").join(""));
+  return [...nodes.flatMap((node) => [node["Value"], readEntityId(node)]), ...patterns]
     .filter((text) => typeof text === "string")
-    .filter((text) => text !== text.normalize("NFC").trim())
-    .map((text) => `${JSON.stringify(text)} is compared in NFC and without spaces around it: write it so`);
+    .filter((text) => text !== textAsRead(text))
+    .map(
+      (text) =>
+        `${JSON.stringify(text)} is compared as people read it: write it in NFC, without invisible characters, with single spaces and none around`,
+    );
 }
 
-function hasEscapedStar(nodes: readonly JsonObject[]): boolean {
-  const patterns = nodes.flatMap(({ like }) => (isJsonObject(like) ? [like["pattern"]] : []));
-  return patterns.some(
-    (parts) =>
-      Array.isArray(parts) &&
-      parts.some((part) => isJsonObject(part) && String(part["Literal"]).includes("*")),
-  );
+const hasEscapedStar = (nodes: readonly JsonObject[]) =>
+  listPatterns(nodes).some((parts) => parts.some((part) => part?.includes("*")));
+
+/** `resource == Tool::"wire"` in the scope or a condition; a request may name no tool. */
+function findTool({ op, entity, "==": equal }: JsonObject): string[] {
+  const { left, right } = isJsonObject(equal) ? equal : {};
+  const sides = [left, right].filter(isJsonObject);
+  const isAboutTool = sides.some((side) => side["Var"] === "resource");
+  const named = isAboutTool ? sides.map(({ Value: value }) => isJsonObject(value) && value["__entity"]) : [];
+  return [op === undefined ? null : entity, ...named]
+    .filter(isJsonObject)
+    .flatMap((one) => readEntityId(one) || [])
+    .map((id) => `resource == Tool::${JSON.stringify(id)}`);
 }
 
 /** Finds the names whose presence a condition asks for, as its author wrote them. */
 function findPresences(nodes: readonly { node: JsonObject; isNegated: boolean }[]): string[] {
   return nodes.flatMap(({ node, isNegated }) => {
     if (isNegated) return [];
+    const [tool] = findTool(node);
+    if (tool !== undefined) return [tool];
     const { has, hasTag } = node;
     const path = readPath(isJsonObject(has) ? has["left"] : isJsonObject(hasTag) ? hasTag["left"] : null);
     if (path === null) return [];
@@ -119,10 +143,13 @@ function findPresences(nodes: readonly { node: JsonObject; isNegated: boolean }[
   });
 }
 
-function inspectPolicy({ effect, conditions }: Pick<CedarPolicy, "effect" | "conditions">): PolicyFindings {
-  const found = conditions.flatMap((condition) =>
-    isJsonObject(condition) ? listNodes(condition["body"], condition["kind"] === "unless") : [],
-  );
+function inspectPolicy({ effect, resource, conditions }: CedarPolicy): PolicyFindings {
+  const found = [
+    ...listNodes(resource, false),
+    ...conditions.flatMap((condition) =>
+      isJsonObject(condition) ? listNodes(condition["body"], condition["kind"] === "unless") : [],
+    ),
+  ];
   const nodes = found.map(({ node }) => node);
   const isForbid = effect === "forbid";
   const [presence] = isForbid ? findPresences(found) : [];

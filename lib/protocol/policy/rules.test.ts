@@ -324,6 +324,13 @@ describe("what a policy is found to be", () => {
     expect(findings(when('context.action == "Cafe\u0301"'))).toHaveLength(1);
     expect(findings(when('context.action == "Pay "'))).toHaveLength(1);
     expect(findings(when('context.action == "\\u{20}Pay"'))).toHaveLength(1);
+    expect(findings(when('context.action == "Pay  now"'))).toHaveLength(1);
+    expect(findings(when('context.action == "Pay\\u{200b}"'))).toHaveLength(1);
+    expect(findings(when('context.action like "Cafe\u0301*"'))).toHaveLength(1);
+    expect(findings(when('context.action like "*Pay "'))).toHaveLength(1);
+    expect(findings(when('resource == Tool::"wire "'))).toHaveLength(1);
+    expect(findings('@id("a") permit (principal, action, resource == Tool::"wire ");')).toHaveLength(1);
+    expect(findings(when('resource == Tool::"wire" && context.action like "Pay * now"'))).toEqual([]);
     expect(findings(when('context.action like "2 \\* *"')).join()).toContain("escaped star");
     expect(findings(when('context.action like "Pay *"'))).toEqual([]);
     expect(findings(when('context.action == "2 * 3"'))).toEqual([]);
@@ -336,6 +343,11 @@ describe("what a policy is found to be", () => {
     expect(warnings(isOwn, "forbid").join()).toContain('context.details.hasTag("payee")');
     expect(warnings('context has requester && context.requester == "x"', "forbid")).toHaveLength(1);
     expect(warnings(isOwn)).toEqual([]);
+    const tool = 'resource == Tool::"wire"';
+    const inScope = `@id("a") forbid (principal, action, ${tool});`;
+    for (const found of [warnings(tool, "forbid"), parsed(inScope).policies.flatMap((one) => one.warnings)])
+      expect(found.join()).toContain(tool);
+    expect([warnings(tool), warnings(`!(${tool})`, "forbid")].flat()).toEqual([]);
     expect(warnings(`!(${isOwn})`, "forbid")).toEqual([]);
     const unless = `@id("a") forbid (principal, action, resource) unless { ${isOwn} };`;
     expect(parsed(unless).policies[0]).toMatchObject({ warnings: [], forbidsDetails: true });
