@@ -8,9 +8,6 @@ import { setTimeout as sleep } from "node:timers/promises";
  */
 export type Moment = "asked" | "committing" | "committed";
 
-/** To the database, or back. */
-export type Way = "there" | "back";
-
 interface Awaited {
   moment: Moment;
   text: string;
@@ -29,11 +26,7 @@ export interface Wire {
   stallMidAnswer(): void;
   /** Each way takes so long, until it is mended. */
   delay(ms: number): void;
-  /** Cuts all connections and takes none, until it is mended. */
-  refuse(): Promise<void>;
   mend(): Promise<void>;
-  /** Cuts the connection that carries the last of so many bytes that come this way from now on, on all connections. */
-  cutAfter(bytes: number, way: Way, isReset: boolean): void;
   /** Cuts the connection that asks the next statement with this text in it; resolves when that has happened. */
   cutAt(moment: Moment, text: string, meanwhile?: () => void): Promise<void>;
   close(): Promise<void>;
@@ -52,7 +45,6 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
   const passing = new Map<Socket, Promise<void>>();
   const held: (() => void)[] = [];
   let awaited: Awaited | null = null;
-  let last: { bytes: number; way: Way; isReset: boolean } | null = null;
   let asking: Socket | null = null;
   let isDone = false;
 
@@ -95,17 +87,6 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     void passed.then(() => passing.get(to) === passed && passing.delete(to));
   }
 
-  /** True if the chunk was the last; both ends are cut then, when the other has the bytes before it. */
-  function isCutAfter(chunk: Buffer, way: Way, from: Socket, to: Socket): boolean {
-    if (last?.way !== way) return false;
-    const { bytes, isReset } = last;
-    last = bytes > chunk.length ? { ...last, bytes: bytes - chunk.length } : null;
-    if (last !== null) return false;
-    from.destroy();
-    to.write(chunk.subarray(0, bytes), () => void (isReset ? to.resetAndDestroy() : to.destroy()));
-    return true;
-  }
-
   function passAnswer(bytes: Buffer, near: Socket): void {
     if (!isStallingNext) {
       pass(bytes, near);
@@ -141,7 +122,6 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     }
     if (isStalled) near.pause();
     near.on("data", (chunk) => {
-      if (isCutAfter(chunk, "there", near, far)) return;
       if (awaited !== null && chunk.includes(awaited.text)) {
         asking = near;
         isDone = false;
@@ -150,13 +130,10 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       if (!isCutAt("asked", near, far) && !(isCommit && isCutAt("committing", near, far))) pass(chunk, far);
     });
     far.on("data", (chunk) => {
-      if (isCutAfter(chunk, "back", far, near)) return;
       if (!isAnswerCut(chunk, near, far)) passAnswer(chunk, near);
     });
   });
-  const listen = (port: number) =>
-    new Promise<void>((resolve) => void server.listen(port, "127.0.0.1", resolve));
-  await listen(0);
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const url = new URL(databaseUrl);
   url.hostname = "127.0.0.1";
@@ -178,23 +155,13 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     delay: (ms) => {
       delayMs = ms;
     },
-    refuse: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
     mend: async () => {
       isCut = false;
-      last = null;
       isStalled = false;
       isStallingNext = false;
       delayMs = 0;
       for (const write of held.splice(0)) write();
       for (const socket of sockets) socket.resume();
-      if (!server.listening) await listen(port);
-    },
-    cutAfter: (bytes, way, isReset) => {
-      last = { bytes, way, isReset };
     },
     cutAt: (moment, text, meanwhile = () => {}) =>
       new Promise((resolve) => {

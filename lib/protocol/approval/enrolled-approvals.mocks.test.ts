@@ -423,6 +423,7 @@ describe("an authorization by a standing approval or a rule", () => {
         status: "not_applicable",
         reason,
       });
+      expect(report.checks.find(({ name }) => name === "approval_count")?.reason).toBe("nobody_asked");
       expect(made.usable_until).toBe("2026-11-21T09:06:00.000Z");
     }
   });

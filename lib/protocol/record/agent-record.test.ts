@@ -107,6 +107,9 @@ describe("the record of an agent", () => {
       const signed = { place: nextPlace(agentId, headAt(i)), payloadHash };
       const broken = { ...signed, place: { ...signed.place, previous: hexEncode(headAt(3).link) } };
       if (i !== 3) expect(walk.add(entry, broken)).toMatchObject({ reason: "record_broken" });
+      const elsewhere = { ...signed, place: { ...signed.place, sequence: i + 2 } };
+      expect(walk.add(entry, elsewhere)).toMatchObject({ reason: "record_entry_mismatch" });
+      expect(walk.add({ ...entry, sequence: i + 2 })).toMatchObject({ reason: "record_number_missing" });
       expect(walk.add(entry, signed)).toBeNull();
     }
     expect(walk.end(headAt(4))).toBeNull();

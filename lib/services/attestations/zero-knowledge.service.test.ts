@@ -122,23 +122,6 @@ describe("zero-knowledge over the API", () => {
     });
   });
 
-  it("is the owner's alone: other keys get the 404 of an unknown id, a key without `read` 403", async () => {
-    const { key: foreign } = await test.createKey("stranger@example.com");
-    const publicOne = await test.call("POST", "/v1/attest", { key, body: { ...body, is_public: true } });
-    const withoutId = ({ body: { request_id: _, ...rest } }: TestAnswer) => rest;
-    const unknown = await present("0198a1b2-0000-7000-8000-00000000ffff", {}, foreign);
-    expect(unknown.status).toBe(404);
-    for (const id of [made.body.attestation_id, publicOne.body.attestation_id]) {
-      expect(withoutId(await present(id, {}, foreign))).toEqual(withoutId(unknown));
-    }
-    const { key: attestOnly } = await test.createKey("dev@example.com", ["attest"]);
-    expect((await present(made.body.attestation_id, {}, attestOnly)).status).toBe(403);
-    const anonymous = await test.call("POST", `/v1/attestations/${made.body.attestation_id}/presentations`, {
-      body: {},
-    });
-    expect(anonymous.status).toBe(401);
-  });
-
   it("refuses to disclose the blinding, or to present for everybody", async () => {
     const { attestation_id: id } = made.body;
     for (const change of [{ disclose: ["blinding"] }, { audience: "public" }, { expires_in: 0 }, { x: 1 }]) {

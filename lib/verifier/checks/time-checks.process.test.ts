@@ -134,8 +134,11 @@ describe("the time of a record", () => {
     );
     expect(await swap({ tree_size: 2 })).toBe("anchor_proof_invalid");
     expect(await swap({ checkpoint: "x" })).toBe("checkpoint_malformed");
-    const cut = receipt.answer.time_bounds.anchors[0].checkpoint.replace(/— example.com.*\n/, "");
+    const own = receipt.answer.time_bounds.anchors[0].checkpoint;
+    const cut = own.replace(/— example.com.*\n/, "");
     expect(await swap({ checkpoint: cut })).toBe("checkpoint_signature_invalid");
+    const forged = own.replace(/A{4,}/, (zeros: string) => zeros.replace("A", "B"));
+    expect(await swap({ checkpoint: forged })).toBe("cosignature_invalid");
   });
 
   it("takes no other note than the one that it names, with every byte of it", async () => {

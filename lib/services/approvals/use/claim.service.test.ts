@@ -108,18 +108,10 @@ describe("claims", () => {
     }
   });
 
-  it("is for whoever may ask, in the same organization", async () => {
+  it("is for whoever may ask", async () => {
     const asked = await approved();
-    const { key: other } = await test.createKey("other@example.com");
     const { key: weak } = await test.createKey("dev@example.com", ["attest", "read"]);
     const { key: hook } = await test.createKey("dev@example.com", ["hook"]);
-    const unknown = await test.call("POST", "/v1/authorize/areq_AAAAAAAAAAAAAAAAAAAAAA/claim", {
-      key,
-      body: { run: "x" },
-    });
-    const foreign = await claim(asked, "x", other);
-    expect(refusal(foreign)).toEqual([404, "not_found"]);
-    expect({ ...foreign.body, request_id: "" }).toEqual({ ...unknown.body, request_id: "" });
     expect(refusal(await claim(asked, "x", weak))).toEqual([403, "insufficient_scope"]);
     expect(refusal(await claim(asked, "x", hook))).toEqual([403, "insufficient_scope"]);
     const own = await ask(test, hook);
