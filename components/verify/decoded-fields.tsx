@@ -7,6 +7,7 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { subjectDigest } from "#lib/protocol/statement/statement";
+import { readRequest, toFacts } from "./facts";
 import { InputsFile } from "./inputs-file";
 import { JsonTable } from "./json-text";
 
@@ -68,6 +69,32 @@ function identityItems(answer: VerifyResponse): Definition[] {
             value: answer.client_gap ? "Doesn't follow its last number" : "Follows its last number",
           },
         ]),
+  ];
+}
+
+/** Authority and trace that the agent's request names; none of a record that failed. */
+function chainItems(answer: VerifyResponse): Definition[] {
+  const { parent } = toFacts(answer);
+  const { traceparent } = answer.valid === true ? readRequest(answer) : {};
+  return [
+    ...(parent === null
+      ? []
+      : [
+          {
+            id: "parent",
+            name: "Follows from",
+            value: <HashText value={parent.id} label="attestation id" />,
+          },
+          {
+            id: "parent_hash",
+            name: "Its payload hash",
+            value: <HashText value={parent.payload_hash} label="payload hash of the attestation before" />,
+          },
+          { id: "parent_log", name: "Its log", value: <AgentText value={parent.origin} isName /> },
+        ]),
+    ...(typeof traceparent === "string"
+      ? [{ id: "traceparent", name: "Trace", value: <HashText value={traceparent} label="traceparent" /> }]
+      : []),
   ];
 }
 
@@ -157,7 +184,12 @@ export function DecodedFields({ answer }: { readonly answer: VerifyResponse }) {
   return (
     <>
       <DefinitionList
-        items={[...recordItems(answer), ...contentItems(answer), ...(isHidden ? [] : identityItems(answer))]}
+        items={[
+          ...recordItems(answer),
+          ...contentItems(answer),
+          ...chainItems(answer),
+          ...(isHidden ? [] : identityItems(answer)),
+        ]}
       />
       {inputs === undefined ? null : <InputsFile expected={inputs} />}
     </>

@@ -131,6 +131,29 @@ describe("the first screen of a receipt", () => {
     expect(render(verificationOf(proven(1)))).not.toContain("Changed");
   });
 
+  it("names the attestation that it follows from, with a link if that is in a log of this host", () => {
+    const id = "019a0000-0000-7000-8000-000000000007";
+    const follow = (origin: string, valid = true) => {
+      const parent = { id, payload_hash: "ab".repeat(32), origin };
+      const payload = JSON.stringify({ predicate: { registered: {}, request: { parent } } });
+      const own = { origin: "countersign.example/log/2", index: 0, tree_size: 1 };
+      return renderToStaticMarkup(
+        <ReceiptFacts verification={verificationOf({ payload, valid, log: own })} surroundings={null} />,
+      );
+    };
+    const own = follow("countersign.example/log");
+    expect(own).toContain(`href="/verify/${id}"`);
+    expect(own.replaceAll(/<[^>]+>/g, "")).toContain(
+      `Follows fromAttestation ${id} in the log countersign.example/logSaid by the agent, not checked here`,
+    );
+    for (const other of ["countersign.example.evil/log", "other.example/log"]) {
+      const shown = follow(other);
+      expect(shown).not.toContain(`/verify/${id}`);
+      expect(shown.replaceAll(/<[^>]+>/g, "")).toContain(`Attestation ${id} in the log ${other}`);
+    }
+    expect(follow("countersign.example/log", false)).not.toContain("Follows from");
+  });
+
   it("has no green beside the record's own", () => {
     const html = renderToStaticMarkup(
       <ReceiptFacts

@@ -12,7 +12,7 @@ import { Timestamp } from "#components/ui/timestamp";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { labelDecided } from "#lib/protocol/approval/decided-words";
 import { type Facts, listPeople } from "#lib/protocol/record/facts";
-import type { ApprovalMethod } from "#lib/protocol/statement/statement";
+import type { ApprovalMethod, ParentLink } from "#lib/protocol/statement/statement";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { describeBounds, readableTime } from "#lib/protocol/time/time-words";
@@ -178,6 +178,23 @@ function People({ facts }: { readonly facts: Facts }) {
   );
 }
 
+const hostOf = (origin: string) => origin.split("/", 1)[0];
+
+/** A link if the parent is in a log of this host: what another instance has is asked for there. */
+function FollowsFrom({ parent, log }: { readonly parent: ParentLink } & Pick<VerifyResponse, "log">) {
+  const { id, origin } = parent;
+  const words = `Attestation ${id}`;
+  return (
+    <Fact id="parent" name="Follows from">
+      <p className="text-[15px] [overflow-wrap:anywhere]">
+        {hostOf(origin) === hostOf(log.origin) ? <TextLink href={`/verify/${id}`}>{words}</TextLink> : words}{" "}
+        in the log <AgentText value={origin} isName />
+      </p>
+      <By>{byAgent}, not checked here</By>
+    </Fact>
+  );
+}
+
 interface ReceiptFactsProps {
   readonly verification: Verification;
   readonly surroundings: Surroundings | null;
@@ -210,6 +227,7 @@ export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) 
         )}
         {answer.action === null ? null : <By>{isTraced(answer) ? byTrace : byAgent}</By>}
       </Fact>
+      {facts.parent === null ? null : <FollowsFrom parent={facts.parent} log={answer.log} />}
       {facts.changed === null ? null : (
         <Fact id="changed" name="Changed">
           <p className="text-[15px] [overflow-wrap:anywhere]">

@@ -414,6 +414,7 @@ function forkedRosters(): [HumanAuthorization, boolean][] {
 async function judgeLies(test: TestApp): Promise<Case[]> {
   const known = (await test.call("GET", "/v1/pubkey")).body;
   const request = { agent_slug: "clock-bot", action: "act", inputs_hash: "x" };
+  const agentId = "019a0000-0000-7000-8000-000000000003";
   const hash = { method: "hash", approver_hash: null } as const;
   const places = { nullifier_hashes: [], approver_ids: [], inputs_bound: false };
   const texts = { level: "none", request_hash: "ab", authorization_hash: "ab", environment: "local" };
@@ -424,6 +425,9 @@ async function judgeLies(test: TestApp): Promise<Case[]> {
     { request: asked({ human_approved: true }), human_approval: hash },
     { trace: { signal: "span", trace_id: "ab".repeat(16), span_id: "cd".repeat(8) } },
     { trace: { signal: "log", trace_id: null, span_id: null } },
+    {
+      request: asked({ parent: { id: agentId, payload_hash: "ab".repeat(32), origin: "other.example/log" } }),
+    },
     ...["soon", "2026-11-21T09:06:00Z", " 2026-11-21T09:06:00.000Z", "2026-02-30T09:06:00.000Z"].flatMap(
       (time) => [{ timestamp: time }, { agent_frozen_at: time }],
     ),

@@ -217,7 +217,7 @@ def _not_proven(rows: Sequence[tuple[str, str, str]], is_receipt: bool, is_asser
 
 
 _ORDER = (
-    *("amount", "payee", "what", "tool", "agent", "source", "requester", "changed"),
+    *("amount", "payee", "what", "tool", "agent", "source", "parent", "requester", "changed"),
     *("decided", "people", "limits", "decided_at", "recorded_at", "not_proven"),
 )
 
@@ -247,12 +247,14 @@ def facts_of_receipt(
         decided = [("decided", "Approval", "The agent says that a human approved. Not proven.")]
     else:
         decided = _backed_rows(approval) if authorization is None else _approval_rows(authorization, opened)
+    parent = signed["request"].get("parent")
     rows = [
         *decided,
         *_opened_rows(opened),
         ("what", "Action", signed["request"]["action"]),
         ("agent", "Agent", signed["request"]["agent_slug"]),
         ("source", "Source", "Reported by a trace" if "trace" in signed else ""),
+        ("parent", "Follows from", f"Attestation {parent['id']} in the log {parent['origin']}" if parent else ""),
         ("recorded_at", "Recorded", _time(signed["timestamp"])),
     ]
     is_test = approval.get("environment", "production") != "production"

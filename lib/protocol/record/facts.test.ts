@@ -126,6 +126,16 @@ describe("the facts of a receipt", () => {
     });
   });
 
+  it("name the attestation by whose authority the agent acted", () => {
+    const { request, ...rest } = attested({ method: "none" });
+    const parent = { id: finance, payload_hash: "ab".repeat(32), origin: "other.example/log" };
+    const follow = (more: JsonObject) =>
+      textOf(factsOfReceipt({ ...rest, request: { ...request, ...more } }, null))["parent"];
+    expect(follow({ parent })).toBe(`Attestation ${finance} in the log other.example/log`);
+    expect(follow({})).toBe(undefined);
+    expect(textOf(factsOfReceipt(null, null))["parent"]).toBe(undefined);
+  });
+
   it("say that a TEST is one, in words that fit who decided", () => {
     const people = factsOfReceipt(attested(backed("local")), authorization({ environment: "local" }));
     expect(textOf(people)["not_proven"]).toContain("that a real person approved it (TEST)");

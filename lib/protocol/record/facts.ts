@@ -18,7 +18,13 @@ import {
 } from "#lib/protocol/approval/decided-words";
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { type ActionPredicate, type BackedApproval, isBacked } from "#lib/protocol/statement/statement";
+import {
+  type ActionPredicate,
+  type BackedApproval,
+  isBacked,
+  type ParentLink,
+  readParent,
+} from "#lib/protocol/statement/statement";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { isTime, readableTime } from "#lib/protocol/time/time-words";
 
@@ -41,6 +47,8 @@ export interface Facts {
   /** End of such a call by its machine's clock, if it was recorded late. */
   readonly endedAt: string | null;
   readonly decidedAt: string | null;
+  /** Attestation by whose authority the agent acted, by its own word. */
+  readonly parent: ParentLink | null;
   /** Not by the agent itself. */
   readonly isReportedByTrace: boolean;
   /** Anything but production. */
@@ -130,6 +138,7 @@ export function factsOfApproval(object: JsonObject, names: Names = noNames): Fac
     title: null,
     endedAt: null,
     decidedAt: readText(object["approved_at"]),
+    parent: null,
     isReportedByTrace: false,
     isTest: object["environment"] !== "production",
   };
@@ -150,6 +159,7 @@ export const hiddenFacts: Facts = {
   title: null,
   endedAt: null,
   decidedAt: null,
+  parent: null,
   isReportedByTrace: false,
   isTest: false,
 };
@@ -208,6 +218,7 @@ export function factsOfReceipt(
     agent: readText(request["agent_slug"]),
     recordedAt: timestamp,
     ...readRecordedCall(request, timestamp),
+    parent: readParent(request),
     isReportedByTrace: trace !== undefined,
   };
   if (!isBacked(approval)) {
@@ -272,6 +283,7 @@ export function factsOfRequest(asked: ShownRequest): Facts {
     title: null,
     endedAt: null,
     decidedAt: asked.decided_at ?? null,
+    parent: null,
     isReportedByTrace: false,
     isTest: asked.environment !== "production",
   };
@@ -334,6 +346,7 @@ export type FactId =
   | "tool"
   | "agent"
   | "source"
+  | "parent"
   | "requester"
   | "changed"
   | "decided"
@@ -352,8 +365,8 @@ export interface Fact {
 }
 
 export function listFacts(facts: Facts): Fact[] {
-  const { amount, payee, what, tool, agent, requester, changed, decided, decidedAt, recordedAt, endedAt } =
-    facts;
+  const { amount, payee, what, tool, agent, parent, requester, changed, decided } = facts;
+  const { decidedAt, recordedAt, endedAt } = facts;
   const people = listPeople(facts);
   const rows: (readonly [FactId, string, string | null])[] = [
     ["amount", "Amount", amount && formatAmount(amount)],
@@ -362,6 +375,7 @@ export function listFacts(facts: Facts): Fact[] {
     ["tool", "Tool", tool],
     ["agent", "Agent", agent],
     ["source", "Source", facts.isReportedByTrace ? "Reported by a trace" : null],
+    ["parent", "Follows from", parent && `Attestation ${parent.id} in the log ${parent.origin}`],
     ["requester", "Requested by", requester],
     ["changed", "Changed", changed],
     ["decided", labelDecided(decided), describeDecided(decided)],
