@@ -10,10 +10,14 @@ serveStdio(() => {
   const server = new McpServer({ name: "bank", version: "1.0.0" });
   const text = (value) => ({ content: [{ type: "text", text: value }] });
   const description = `Pays. ${readFileSync(descriptionFile, "utf8")}`;
-  server.registerTool("pay", { description, inputSchema: z.object({ cents: z.number() }) }, ({ cents }) => {
-    appendFileSync(ranFile, `${cents}\n`);
-    return text(`paid ${cents}`);
-  });
+  server.registerTool(
+    "pay",
+    { description, inputSchema: z.object({ cents: z.number().min(0) }) },
+    ({ cents }) => {
+      appendFileSync(ranFile, `${cents}\n`);
+      return text(`paid ${cents}`);
+    },
+  );
   server.registerTool("fail", { inputSchema: z.object({}) }, () => ({ ...text("no money"), isError: true }));
   server.registerTool("read", { inputSchema: z.object({}) }, () => text("balance 7"));
   server.registerTool("key", { inputSchema: z.object({}) }, () =>

@@ -9,6 +9,7 @@ itself.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ class _Gate:
 
         async def run(copy: dict[str, Any], _approval: Approval) -> Any:
             # The framework takes an added default for a change after its own approval: the function adds it itself.
-            context.arguments = {name: copy[name] for name in given}
+            context.arguments = {name: copy[name] for name in copy if name in given or copy[name] != inputs[name]}
             await call_next()
             if _is_changed(copy, {**copy, **dict(context.arguments)}):
                 raise ApprovalMismatchError("inputs_hash")
@@ -83,8 +84,9 @@ class _Gate:
             "call_id": require_call_id(context.metadata.get("call_id")),
         }
         request = describe(inputs) if callable(describe) else describe
+        options: GateOptions = {"schema": functools.partial(_require_valid, context.function), **self._options}
         try:
-            context.result = (await self._client.gate(request, inputs, run, **ids, **self._options)).result
+            context.result = (await self._client.gate(request, inputs, run, **ids, **options)).result
         except CountersignError as error:
             words = words_of(error)
             if words is not None and not isinstance(error, ApprovalMismatchError):
@@ -101,13 +103,24 @@ class _Gate:
         describe, inputs = self._tools[tool.name], _with_defaults(tool, call.parse_arguments() or {})
         asked = describe(inputs) if callable(describe) else describe
         call_id = require_call_id(call.call_id)
-        return await self._client.ask(asked, inputs, run_id=self._run_id, call_id=call_id, **self._options)
+        options: GateOptions = {"schema": functools.partial(_require_valid, tool), **self._options}
+        return await self._client.ask(asked, inputs, run_id=self._run_id, call_id=call_id, **options)
 
 
 def _with_defaults(tool: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """The human sees what the function gets."""
     shown: dict[str, Any] = tool.parameters().get("properties") or {}
     return {**{name: value for name, value in read_defaults(tool.func).items() if name in shown}, **given}
+
+
+def _require_valid(tool: Any, changed: Any) -> None:
+    """For arguments that an approver changed. After its own approval the framework runs none but those that it asked for."""
+    if tool.approval_mode == "always_require":
+        raise TypeError("approval_mode: the framework takes no changed arguments after its own approval")
+    model = tool.input_model
+    if model is None:
+        raise TypeError("amendable needs schema: the tool has no model of its arguments")
+    model.model_validate(changed)
 
 
 def _is_changed(approved: object, ran: object) -> bool:

@@ -56,7 +56,8 @@ def gate_hooks(
     must not answer ``defer``: a resumed session runs a deferred call before it has its hooks, this gate's too.
     """
     matcher = importlib.import_module("claude_agent_sdk").HookMatcher
-    gate = ToolHooks(client, tools, run_id, options)
+    # Claude Code checks what a hook changes by the tool's own schema.
+    gate = ToolHooks(client, tools, run_id, {"schema": _leave_to_agent, **options}, takes_changes=True)
     limit = gate.timeout + _GRACE_SECONDS
     # For every tool: a pattern that doesn't match as meant would let a tool pass. A hook that fails blocks.
     before = matcher(hooks=[gate.before], timeout=limit, on_failure="block")
@@ -73,8 +74,10 @@ class ToolHooks:
         tools: Mapping[str, Describe],
         run_id: RunId | None,
         options: GateOptions,
+        *,
+        takes_changes: bool = False,
     ) -> None:
-        self._client, self._tools, self._run_id = client, dict(tools), run_id
+        self._client, self._tools, self._run_id, self._takes_changes = client, dict(tools), run_id, takes_changes
         timeout = options.get("timeout")
         self.timeout = _USUAL_TIMEOUT_SECONDS if timeout is None else timeout
         self._options: GateOptions = {**options, "timeout": self.timeout}
@@ -90,6 +93,8 @@ class ToolHooks:
             await self._attest_left()
             call_id, inputs = require_call_id(given["tool_use_id"]), given["tool_input"]
             request = describe(inputs) if callable(describe) else describe
+            if request.get("amendable") and not self._takes_changes:
+                raise TypeError("amendable: the interceptor isn't given the tool's schema, which changed arguments have to fit")
             begun = await self._begin(given, call_id, request, inputs)
         except WaitTimeoutError:
             return _decide("deny", "Not run: no human decided in time. Stop and report to your operator.")
@@ -153,12 +158,17 @@ def _decide(decision: str, reason: str, updated_input: Any = None) -> dict[str, 
     return {"hookSpecificOutput": said if updated_input is None else {**said, "updatedInput": updated_input}}
 
 
+def _leave_to_agent(_changed: Any) -> None: ...
+
+
 def _why_allowed(authorization: AuthorizationState) -> str:
     """Rules and standing approvals are never called a human's approval."""
     by = authorization.get("decided_by")
     unasked = None if by is None else describe_unasked(by)
     if unasked is not None:
         return unasked if unasked.endswith(".") else f"{unasked}."
+    if authorization.get("amends") is not None:
+        return "A human changed the call, and approved what runs."
     return "A human approved exactly this call."
 
 

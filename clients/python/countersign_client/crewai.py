@@ -100,7 +100,8 @@ class _Gate:
         options: GateOptions,
     ) -> None:
         self._client, self._tool, self._describe = client, tool, describe
-        self._run_id, self._options = run_id, options
+        self._run_id = run_id
+        self._options: GateOptions = {"schema": tool.args_schema, **options}
         self._numbers = CallNumbers()
 
     def run(self, given: dict[str, Any]) -> Any:

@@ -29,6 +29,9 @@ from countersign_client import AsyncCountersign
 from countersign_client.agent_framework import gate_tools
 
 
+TAKES_CHANGES = True
+
+
 class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
     """Calls ``pay`` with each of these at once, and then repeats what the tools have answered."""
 
@@ -60,7 +63,7 @@ def agent_of(
         return f"paid {cents}"
 
     def describe(given: dict[str, Any]) -> Any:
-        return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}"}
+        return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}", "amendable": ["context.cents"]}
 
     gate = gate_tools(client, {"pay": describe}, run_id="thread-1", on_request=human, wait=not across)
     model = Scripted(calls or [{"invoice": 1042, "cents": 100}])

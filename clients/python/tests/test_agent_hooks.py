@@ -14,10 +14,10 @@ from countersign_client import AsyncCountersign
 from countersign_client.agent_hooks import ToolInterceptor
 
 
-def run(agent: str, human: Human, changed: Any = None, is_error: bool = False, name: str = "pay") -> None:
+def run(agent: str, human: Human, changed: Any = None, is_error: bool = False, name: str = "pay", **more: Any) -> None:
     async def act() -> None:
         async with AsyncCountersign(BASE_URL, API_KEY) as client:
-            describe = {"agent_slug": agent, "action": "Pay the invoice"}
+            describe: Any = {"agent_slug": agent, "action": "Pay the invoice", **more}
             emitter = InterceptionEmitter(timeout=None)
             emitter.register(ToolInterceptor(client, {"pay": describe}, on_request=human))
             made = AgentContextBuilder(agent_id="a", framework="test", session_id=f"session-of-{agent}")
@@ -51,6 +51,13 @@ def test_denies_what_a_human_denied(human: Human, count: Any, new_agent: Any) ->
     with pytest.raises(InterceptionBlocked, match="countersign:not_approved|denied"):
         run(agent, human)
     assert (count(agent).asked, count(agent).attested) == (1, 0)
+
+
+def test_lets_no_approver_change_a_call_that_it_can_only_let_run_as_it_is(human: Human, count: Any, new_agent: Any) -> None:
+    agent = new_agent()
+    with pytest.raises(InterceptionBlocked, match="countersign:not_approved"):
+        run(agent, human, amendable=["context.invoice"])
+    assert count(agent).asked == 0
 
 
 def test_attests_other_arguments_without_the_approval(client: Any, human: Human, new_agent: Any) -> None:

@@ -20,6 +20,7 @@ from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control
 from contract import run_beside
 
 from countersign_client import AsyncCountersign, Countersign
+from countersign_client._inputs import hash_inputs
 from countersign_client.claude_agent_sdk import gate_hooks
 
 
@@ -88,7 +89,7 @@ def run(
     """Returns the agent's final message."""
 
     def describe(given: dict[str, Any]) -> Any:
-        return {"agent_slug": name, "action": "Use the tool Bash"}
+        return {"agent_slug": name, "action": "Use the tool Bash", "amendable": ["context.command"]}
 
     async def go(api: str) -> tuple[str, ResultMessage]:
         async with AsyncCountersign(base, API_KEY, http=http) as client:
@@ -131,6 +132,18 @@ def test_runs_what_was_approved(tmp_path: Path, human: Human, count: Any, new_ag
     assert paid_in(tmp_path) == "100\n"
     assert human.asked[0]["context"] == {"command": pay(100)}
     assert count(name) == Counted(1, 1)
+
+
+def test_runs_what_an_approver_changed(tmp_path: Path, human: Human, client: Any, new_agent: Any) -> None:
+    name = new_agent()
+    human.decision, human.changes = "amend", {"context.command": pay(50)}
+    said, _ = run(name, tmp_path, human, [pay(100)])
+    assert said.startswith("paid 50")
+    assert paid_in(tmp_path) == "50\n"
+    (newest,) = client.call("GET", f"/v1/agent/{name}")["attestations"]
+    made = client.call("GET", f"/v1/verify/{newest['attestation_id']}")
+    assert made["inputs_hash"] == hash_inputs({"command": pay(50)})
+    assert made["metadata"]["asked_inputs_hash"] == hash_inputs({"command": pay(100)})
 
 
 def test_tells_the_model_what_was_denied(tmp_path: Path, human: Human, count: Any, new_agent: Any) -> None:

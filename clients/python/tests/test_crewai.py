@@ -22,6 +22,7 @@ from countersign_client.crewai import gate_tool, refuse_ungated
 
 
 LOSING = lose
+TAKES_CHANGES = True
 MODES = ({"native": True}, {"native": False})
 
 
@@ -71,7 +72,7 @@ def run(
     with Countersign(base, API_KEY, http=http) as client:
 
         def describe(given: dict[str, Any]) -> Any:
-            return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}"}
+            return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}", "amendable": ["context.cents"]}
 
         made = tools or [gate_tool(client, ungated(paid), describe, run_id="run-1", on_request=human, **more)]
         model = Scripted(model="scripted", calls=calls or [{"invoice": 1042, "cents": 100}], native=native)

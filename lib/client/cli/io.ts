@@ -33,7 +33,12 @@ export interface ClientIo extends CommandIo {
   openReceiver: OpenReceiver;
   machine: Machine;
   /** Transports to the MCP client that started this program, and to the server. */
-  openMcp: (address: McpServerAddress) => Promise<{ client: McpTransport; server: McpTransport }>;
+  openMcp: (address: McpServerAddress) => Promise<{
+    client: McpTransport;
+    server: McpTransport;
+    /** Throws if the value isn't of the JSON Schema. */
+    requireValid(schema: JsonObject, value: unknown): void;
+  }>;
   /** Texts of the hook's programs by their names, which `hook install` writes. */
   hookPrograms: Readonly<Record<string, string>>;
   /** Runs the resident helper of the hook until it is idle or ended. */
@@ -299,6 +304,7 @@ mcp gate                stands between an MCP client and a server: asks about ca
                         blocks tools that the server has changed; see /docs/mcp
   --server URL          the server's address, instead of a command; --header "NAME: VALUE" for each of its headers
   --accept TOOL         show and accept a changed tool, instead of running; can be repeated
+  --amendable NAME      an argument that a human may change before the call runs, as the tool's schema allows; can be repeated
   --ask, --record, --key-file, --public, --private, --agent-key, --code-hash, --model-id   as for hook
 
 rules try               says what rules would have allowed, asked or denied of a transcript's calls: Claude Code's or

@@ -7,7 +7,7 @@ import { Client as FormerClient } from "@modelcontextprotocol/sdk/client/index.j
 import { StdioClientTransport as FormerTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
-import { approveUnproven, openNext } from "#support/authorizations";
+import { approveUnproven, fromPage, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { type HookTest, hookProgram, startHookTest } from "#support/hook-process";
 
@@ -158,6 +158,39 @@ describe.each(Object.keys(clients) as Name[])(
       expect((await paying).content).toEqual([{ type: "text", text: "paid 3" }]);
       await again.close();
       expect(await readRan()).toEqual(["3"]);
+    });
+
+    it("runs what an approver changed, if it is of the tool's schema, and attests both hashes", async () => {
+      const { agent, args, env, list, readRan, verify } = await prepare(["--amendable", "cents"]);
+      const client = await open(name, args, env);
+      await client.listTools();
+      const change = async (cents: string) => {
+        const { token, read } = await openNext(around.test, around.key, agent);
+        const { confirmation_code: code } = (await read(around.key)).body;
+        const sent = { headers: fromPage, body: { code, changes: { "context.cents": cents } } };
+        const { body } = await around.test.call("POST", `/approve/${token}/amend`, sent);
+        await approveUnproven(around.test, body.request_id);
+      };
+      const paying = call(client, "pay", { cents: 700 });
+      await change("80");
+      expect((await paying).content).toEqual([
+        { type: "text", text: expect.stringContaining('ran with these: {"cents":"80"}') },
+        { type: "text", text: "paid 80" },
+      ]);
+      expect(await readRan()).toEqual(["80"]);
+      const [made] = await list("attestations");
+      expect(await verify(made.attestation_id)).toMatchObject({
+        inputs_hash: hashInputs({ cents: 80 }),
+        metadata: { asked_inputs_hash: hashInputs({ cents: 700 }) },
+      });
+      const wrong = call(client, "pay", { cents: 900 });
+      await change("-5");
+      expect(await wrong).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringMatching(/^Not run/) }],
+      });
+      expect(await readRan()).toEqual(["80"]);
+      await client.close();
     });
 
     it("reaches a server over HTTP", async () => {

@@ -2,10 +2,15 @@
 
 import { CountersignError } from "#lib/client/api/errors";
 import { createMcpGate, type McpMessage } from "#lib/client/gate/mcp-gate";
-import { describeRecord, readAgent, readReach } from "#lib/client/hook/call";
+import { describeRecord, listAmendable, readAgent, readReach } from "#lib/client/hook/call";
 import { needsHuman } from "#lib/client/hook/dialects";
 import { keepRecord, openSpool, readTrouble, sendRecords } from "#lib/client/hook/record";
-import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import {
+  canonicalHash,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/protocol/encoding/canonical-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { maskSecrets } from "#lib/protocol/text/mask-secrets";
@@ -20,7 +25,18 @@ const sendMs = 60_000;
 export const mcpSpec: CommandSpec = {
   run: runMcp,
   options: [
-    ...(["agent", "ask", "match", "record", "key-file", "server", "header", "accept", "requester"] as const),
+    ...([
+      "agent",
+      "ask",
+      "match",
+      "record",
+      "key-file",
+      "server",
+      "header",
+      "accept",
+      "requester",
+      "amendable",
+    ] as const),
     ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
   ],
 };
@@ -124,16 +140,22 @@ async function runGate(
   const spool = openSpool(io, service.baseUrl, agent_slug);
   const server = maskSecrets(address.url ?? address.command.join(" ")).slice(0, maxShown);
   const ends = await io.openMcp(address);
+  /** Approved are the arguments alone where they may be changed: the server is in the attestation. */
+  function describeChangeable(input: JsonObject, schema: JsonValue | undefined) {
+    const amendable = isJsonObject(schema ?? null) ? listAmendable(line.values.amendable ?? [], input) : [];
+    if (amendable.length === 0) return { context: { server } };
+    return { amendable, schema: (value: unknown) => ends.requireValid(schema as JsonObject, value) };
+  }
   const gate = createMcpGate(
     {
       service,
       isAccepted: pins.isAccepted,
       isAsked: (tool, input) => needsHuman(reach.ask, tool, input),
-      describe: (tool) => ({
+      describe: (tool, input, schema) => ({
         agent_slug,
         action: `Use the tool ${tool}`,
         tool,
-        context: { server },
+        ...describeChangeable(input, schema),
         require_code: true,
         requester: single(line, "requester"),
         attestation: { ...describeWhatRan(command, tool), metadata: { server } },

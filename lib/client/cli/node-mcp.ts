@@ -4,7 +4,10 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 // biome-ignore lint/style/noRestrictedImports: as above
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
+// biome-ignore lint/style/noRestrictedImports: as above
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { McpServerAddress, McpTransport } from "./mcp";
 
 /** A server gets the environment of whoever configured it, but for what opens the service. */
@@ -14,6 +17,11 @@ function readEnvironment(): Record<string, string> {
   return Object.fromEntries(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
+function requireValid(schema: JsonObject, value: unknown): void {
+  const { valid, errorMessage } = new CfWorkerJsonSchemaValidator().getValidator(schema)(value);
+  if (!valid) throw new TypeError(errorMessage);
+}
+
 export async function openMcp({ command, url, headers }: McpServerAddress) {
   const [program = "", ...args] = command;
   const server =
@@ -21,5 +29,5 @@ export async function openMcp({ command, url, headers }: McpServerAddress) {
       ? new StdioClientTransport({ command: program, args, env: readEnvironment() })
       : new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { ...headers } } });
   const client: unknown = new StdioServerTransport();
-  return { client: client as McpTransport, server: server as unknown as McpTransport };
+  return { client: client as McpTransport, server: server as unknown as McpTransport, requireValid };
 }

@@ -4,17 +4,18 @@
  * came, in both eras of the protocol. Works on messages, over whatever transports carry them.
  */
 
-import { cancel, waitForDecision } from "#lib/client/api/authorize";
+import { type ApprovedAuthorization, waitForAmended } from "#lib/client/api/authorize";
 import { NotApprovedError } from "#lib/client/api/errors";
 import type { Service } from "#lib/client/api/transport";
 import type { AuthorizationRequest } from "#lib/client/api/wire";
 import {
   canonicalHash,
+  canonicalJson,
   isJsonObject,
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import { askOnce, type GatedAction, type GateMemory, gate, readOutcome } from "./gate";
+import { askOnce, cancelAmended, type GatedAction, type GateMemory, gate, readOutcome } from "./gate";
 
 type Id = string | number;
 /** A JSON-RPC message. */
@@ -33,7 +34,12 @@ export interface McpEnds {
 
 export interface McpGateOptions {
   service: Service;
-  describe(tool: string): Omit<GatedAction, "runId" | "callId">;
+  /** `schema`: the tool's own of its arguments, if it is listed. */
+  describe(
+    tool: string,
+    input: JsonObject,
+    schema: JsonValue | undefined,
+  ): Omit<GatedAction, "runId" | "callId">;
   isAsked(tool: string, input: JsonObject): boolean;
   /** A call that nobody was asked about has ended. */
   record(tool: string, input: JsonObject, outcome: ReturnType<typeof readOutcome>): Promise<void>;
@@ -193,7 +199,11 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     while (others.has(number)) number += 1;
     equal.set(key, others.add(number));
     try {
-      await holdCall(call, { ...options.describe(tool), runId, callId: `equal-${number}` });
+      await holdCall(call, {
+        ...options.describe(tool, input, found?.["inputSchema"]),
+        runId,
+        callId: `equal-${number}`,
+      });
     } finally {
       others.delete(number);
     }
@@ -219,12 +229,18 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         if (!isDecided) return refuse(call, pendingText(request));
       }
       const run = (copy: JsonObject) => runCall(call, copy);
-      const { result, attestation } = await gate(service, memory, { ...action, wait: false }, input, run);
+      const { result, attestation, authorization } = await gate(
+        service,
+        memory,
+        { ...action, wait: false },
+        input,
+        run,
+      );
       const _meta = {
         ...((memberOf(result, "_meta") as JsonObject | undefined) ?? {}),
         [receiptKey]: attestation.public_url,
       };
-      answer(call, { ...result, _meta });
+      answer(call, { ...result, ...describeChange(authorization, result), _meta });
     } catch (error) {
       if (error instanceof ServerError)
         return ends.toClient({ ...envelope, id: call.id, error: error.error });
@@ -235,6 +251,13 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     } finally {
       over.abort();
     }
+  }
+
+  /** Tells the model with which arguments the tool ran. */
+  function describeChange({ amends, context }: ApprovedAuthorization, { content }: JsonObject) {
+    if (!amends) return {};
+    const text = `A human changed the arguments. The tool ran with these: ${canonicalJson(context ?? {})}`;
+    return { content: [{ type: "text", text }, ...(Array.isArray(content) ? content : [])] };
   }
 
   const pendingText = ({ approval_url, confirmation_code }: AuthorizationRequest) =>
@@ -253,7 +276,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     const stop = new AbortController();
     const waiting = AbortSignal.any([signal, stop.signal]);
     const token = memberOf(call.params, "_meta", "progressToken");
-    const decided = waitForDecision(service, request_id, { signal: waiting }).then(
+    const decided = waitForAmended(service, request_id, { signal: waiting }).then(
       () => true,
       (error: unknown) => {
         if (stop.signal.aborted && !signal.aborted) return false;
@@ -289,7 +312,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       return await decided;
     } catch (error) {
       if (call.ended.signal.aborted)
-        await cancel(service, request_id, { signal: AbortSignal.timeout(progressMs) }).catch(() => undefined);
+        await cancelAmended(service, request_id, AbortSignal.timeout(progressMs)).catch(() => undefined);
       throw error;
     }
   }

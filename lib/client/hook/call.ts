@@ -50,7 +50,7 @@ import {
 import { showInputs } from "#lib/client/gate/shown-inputs";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { toField } from "#lib/protocol/approval/shown-content";
-import { canonicalHash, isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalHash, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { describeToolCall, toRecordedText } from "#lib/protocol/record/title";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
@@ -138,9 +138,14 @@ function readAmendable({ line }: Command, { callId, input }: ToolCall) {
     );
   const { takesInput = false } = agents[readDialectName(single(line, "dialect"))];
   if (!takesInput || callId === undefined || !isJsonObject(input)) return {};
+  const amendable = listAmendable(names, input);
+  return amendable.length > 0 ? { amendable, schema: () => undefined } : {};
+}
+
+/** None unless all arguments are shown whole. */
+export function listAmendable(names: readonly string[], input: JsonObject): string[] {
   const { context, details } = showInputs(input, {});
-  const amendable = names.filter((name) => Object.hasOwn(context, name)).map(toField);
-  return details.complete && amendable.length > 0 ? { amendable, schema: () => undefined } : {};
+  return details.complete ? names.filter((name) => Object.hasOwn(context, name)).map(toField) : [];
 }
 
 export interface Asked extends AskedOnce {
