@@ -112,12 +112,9 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
     },
   });
   await page.goto(`/portal/attestations/${(await attested.json()).attestation_id}`);
+  await page.getByLabel("What to open").selectOption("all");
   await page.getByRole("button", { name: "Create link" }).click();
-  const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("What to open").selectOption("all");
-  await dialog.getByRole("button", { name: "Create link" }).click();
-  const link = (await dialog.getByTestId("secret").locator("code").textContent()) ?? "";
-  await dialog.getByText("Close", { exact: true }).click();
+  const link = (await page.getByTestId("secret").locator("code").textContent()) ?? "";
   const auditor = await openElsewhere(browser);
   const shown = await auditor.goto(link.trim());
   expect(shown?.headers()).toMatchObject({ "referrer-policy": "no-referrer", "cache-control": "no-store" });

@@ -2,7 +2,7 @@
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { Button } from "#components/ui/button";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
-import { type LinkAction, LinkDays, PackLinkButton } from "./opening-links";
+import { type LinkAction, LinkButton, LinkDays } from "./opening-links";
 
 interface EvidenceFormProps {
   readonly makeLink: LinkAction;
@@ -71,7 +71,7 @@ export function EvidenceForm({ makeLink, slugs, agent, from, until, withPrivate 
       <LinkDays id="evidence-days" />
       <div className="flex flex-wrap gap-3 sm:col-span-3">
         <Button type="submit">Download evidence pack</Button>
-        <PackLinkButton action={makeLink} />
+        <LinkButton action={makeLink} />
       </div>
     </PortalForm>
   );

@@ -20,15 +20,6 @@ export type LinkAction = FormAction<{ link: string }>;
 
 const openings = { none: "hashes only", payee: "payee", all: "all details" } as const;
 
-export function OpeningSelect({ id }: { readonly id: string }) {
-  return (
-    <Select id={id} name="opening" defaultValue="payee">
-      <option value="payee">The payee alone</option>
-      <option value="all">All details, who asked, and approvers' names</option>
-    </Select>
-  );
-}
-
 export function LinkDays({ id }: { readonly id: string }) {
   return (
     <Field id={id} label="Link ends in">
@@ -55,7 +46,7 @@ function NewLink({ link }: { readonly link: string }) {
 }
 
 /** Makes a link from the fields of the form around it. */
-export function PackLinkButton({ action }: { readonly action: LinkAction }) {
+export function LinkButton({ action }: { readonly action: LinkAction }) {
   const [state, submit] = useFormAction(action);
   const refresh = useRefresh();
   const { result } = state;
@@ -73,33 +64,6 @@ export function PackLinkButton({ action }: { readonly action: LinkAction }) {
         {result ? <NewLink {...result} /> : null}
       </div>
     </>
-  );
-}
-
-export function ReceiptLinkDialog({
-  action,
-  attestationId,
-}: {
-  readonly action: LinkAction;
-  readonly attestationId: string;
-}) {
-  return (
-    <ActionDialog
-      triggerLabel="Create link"
-      isLarge
-      title="Create link"
-      description="Whoever has the link can open this receipt with what you choose, until the link ends or you revoke it. The audit log says when it was opened."
-      action={action}
-      fields={{ attestation_id: attestationId }}
-      confirmLabel="Create link"
-      confirmVariant="primary"
-      renderResult={(result) => <NewLink {...result} />}
-    >
-      <Field id="link-opening" label="What to open">
-        <OpeningSelect id="link-opening" />
-      </Field>
-      <LinkDays id="link-days" />
-    </ActionDialog>
   );
 }
 

@@ -15,7 +15,7 @@ import type { ReviewedUse, ReviewRates } from "#lib/api/schemas/portal";
 
 interface VerdictProps {
   readonly requestId: string;
-  readonly review: FormAction<null>;
+  readonly submit: (form: FormData) => void;
 }
 
 const verdicts = [
@@ -23,8 +23,7 @@ const verdicts = [
   ["should_ask", "Should have been asked"],
 ] as const;
 
-function Verdict({ requestId, review }: VerdictProps) {
-  const [state, submit] = useFormAction(review);
+function Verdict({ requestId, submit }: VerdictProps) {
   return (
     <div className="flex flex-wrap gap-2">
       {verdicts.map(([verdict, label]) => (
@@ -36,7 +35,6 @@ function Verdict({ requestId, review }: VerdictProps) {
           </SubmitButton>
         </PortalForm>
       ))}
-      <FormStatus state={state} />
     </div>
   );
 }
@@ -47,7 +45,11 @@ interface TableProps {
   readonly review: FormAction<null> | null;
 }
 
+const noReview: FormAction<null> = async (state) => state;
+
+/** The answer is above the table: the row that it is about leaves. */
 export function ReviewTable({ uses, review }: TableProps) {
+  const [state, submit] = useFormAction(review ?? noReview);
   const columns: Column<ReviewedUse>[] = [
     {
       id: "title",
@@ -72,18 +74,21 @@ export function ReviewTable({ uses, review }: TableProps) {
           {
             id: "verdict",
             header: "Verdict",
-            cell: ({ request_id }: ReviewedUse) => <Verdict requestId={request_id} review={review} />,
+            cell: ({ request_id }: ReviewedUse) => <Verdict requestId={request_id} submit={submit} />,
           },
         ]),
   ];
   return (
-    <DataTable
-      caption="Uses to review, newest first"
-      columns={columns}
-      rows={uses}
-      rowKey={({ request_id }) => request_id}
-      empty={<p className="text-muted">Nothing to review.</p>}
-    />
+    <div className="flex flex-col gap-4">
+      <FormStatus state={state} />
+      <DataTable
+        caption="Uses to review, newest first"
+        columns={columns}
+        rows={uses}
+        rowKey={({ request_id }) => request_id}
+        empty={<p className="text-muted">Nothing to review.</p>}
+      />
+    </div>
   );
 }
 

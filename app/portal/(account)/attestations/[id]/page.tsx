@@ -9,10 +9,10 @@ import {
   WarningList,
 } from "#components/portal/attestations/attestation-facts";
 import {
+  LinkButton,
+  LinkDays,
   type OpeningLinkRow,
   OpeningLinkTable,
-  OpeningSelect,
-  ReceiptLinkDialog,
 } from "#components/portal/attestations/opening-links";
 import { PresentationForm } from "#components/portal/attestations/presentation-form";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
@@ -23,7 +23,7 @@ import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
-import { Field } from "#components/ui/field";
+import { Field, Select } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
 import { DISCLOSABLE_NAMES } from "#lib/api/schemas/presentation";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
@@ -90,18 +90,24 @@ function OpenCard({ id, links }: OpenCardProps) {
       <PortalForm
         action={`/portal/attestations/${id}/opened`}
         method="post"
-        className="grid max-w-xl gap-3 sm:grid-cols-[minmax(0,1fr)_auto] sm:items-end"
+        keepsFields
+        className="grid max-w-2xl gap-4 sm:grid-cols-[minmax(0,1fr)_10rem]"
       >
+        <input type="hidden" name="attestation_id" value={id} />
         <Field id="opening" label="What to open">
-          <OpeningSelect id="opening" />
+          <Select id="opening" name="opening" defaultValue="payee">
+            <option value="payee">The payee alone</option>
+            <option value="all">All details, who asked, and approvers' names</option>
+          </Select>
         </Field>
-        <Button type="submit" variant="secondary">
-          Download opened receipt
-        </Button>
+        <LinkDays id="opening-days" />
+        <div className="flex flex-wrap gap-3 sm:col-span-2">
+          <Button type="submit" variant="secondary">
+            Download opened receipt
+          </Button>
+          <LinkButton action={makeReceiptLink} />
+        </div>
       </PortalForm>
-      <div className="mt-4">
-        <ReceiptLinkDialog action={makeReceiptLink} attestationId={id} />
-      </div>
       {links.length === 0 ? null : (
         <div className="mt-4">
           <OpeningLinkTable rows={links} revoke={revokeLink} />

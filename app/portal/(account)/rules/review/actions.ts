@@ -8,10 +8,15 @@ import { reviewUse, setReviewRates } from "#lib/services/policies/reviews";
 
 type State = FormState<null>;
 
+const verdictWords = {
+  fine: "Noted: this use is as it should be.",
+  should_ask: "Noted: people should have been asked about this use.",
+} as const;
+
 export async function review(_state: State, form: FormData): Promise<State> {
   const state = await runAction("stop", reviewForm, form, async ({ context, person }, input) => {
     await reviewUse(context, person, input.request_id, input.verdict);
-    return { message: "Noted.", result: null };
+    return { message: verdictWords[input.verdict], result: null };
   });
   if (state.status === "done") revalidatePath("/portal/rules/review");
   return state;
