@@ -475,7 +475,7 @@ class AuthorizationRequestPreviouslyDenied(TypedDict):
     denied_at: str
 
 
-class AuthorizationRequest(TypedDict):
+class AuthorizationRequestRequired(TypedDict):
     request_id: str
     status: Literal["pending", "approved", "denied", "expired", "cancelled"]
     agent_slug: str
@@ -505,6 +505,14 @@ class AuthorizationRequest(TypedDict):
     requested_by: RequestedBy | None
     confirmation_code: str
     previously_denied: AuthorizationRequestPreviouslyDenied | None
+
+
+class AuthorizationRequestOptional(TypedDict, total=False):
+    claimed: AuthorizationState
+
+
+class AuthorizationRequest(AuthorizationRequestRequired, AuthorizationRequestOptional):
+    pass
 
 
 class DecidedBy1(TypedDict):

@@ -9,6 +9,7 @@ import {
 import {
   answerBody,
   authorizeBody,
+  authorizeQuery,
   claimBody,
   listAuthorizationsQuery,
   readAuthorizationQuery,
@@ -31,6 +32,7 @@ export const authorizationsOperations = {
     tag: "Authorizations",
     auth: withKey("authorize", "hook"),
     limit: "authorize",
+    query: authorizeQuery,
     body: authorizeBody,
     idempotent: true,
     responses: { 201: authorizeResponse },

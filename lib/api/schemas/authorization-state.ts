@@ -225,28 +225,6 @@ const ownerOnly = {
   previously_denied: previouslyDenied.nullable(),
 };
 
-export const authorizeResponse = z
-  .strictObject({
-    ...common,
-    approval_url: z.url().meta({ description: "anyone with this link can decide; it is returned only here" }),
-    poll_url: z.url(),
-    poll_interval: z.literal(5),
-    approvals_required: z.number().int(),
-    decided_by: decidedBy.nullable().meta({
-      description:
-        "set if it was decided at once: by a standing approval or a rule, or because the agent is frozen",
-    }),
-    denial_reason: z.string().nullable().meta({ description: "if it was denied at once" }),
-    notified: z.number().int().min(0).meta({
-      description:
-        "how many people get the link by email; 0: nobody learns of the request unless you send it",
-    }),
-    ...ownerOnly,
-  })
-  .meta({ id: "AuthorizationRequest" });
-
-export type AuthorizeResponse = z.infer<typeof authorizeResponse>;
-
 const ruleRecord = z
   .strictObject({
     version: z.number().int(),
@@ -333,6 +311,32 @@ export const authorizationState = z
   .meta({ id: "AuthorizationState" });
 
 export type AuthorizationState = z.infer<typeof authorizationState>;
+
+export const authorizeResponse = z
+  .strictObject({
+    ...common,
+    approval_url: z.url().meta({ description: "anyone with this link can decide; it is returned only here" }),
+    poll_url: z.url(),
+    poll_interval: z.literal(5),
+    approvals_required: z.number().int(),
+    decided_by: decidedBy.nullable().meta({
+      description:
+        "set if it was decided at once: by a standing approval or a rule, or because the agent is frozen",
+    }),
+    denial_reason: z.string().nullable().meta({ description: "if it was denied at once" }),
+    notified: z.number().int().min(0).meta({
+      description:
+        "how many people get the link by email; 0: nobody learns of the request unless you send it",
+    }),
+    ...ownerOnly,
+    claimed: authorizationState.optional().meta({
+      description:
+        "with `run`: the approval that it has claimed; left out if there is none yet, and if this answer was given before: claim it then",
+    }),
+  })
+  .meta({ id: "AuthorizationRequest" });
+
+export type AuthorizeResponse = z.infer<typeof authorizeResponse>;
 
 export const authorizationList = z
   .strictObject({ authorizations: z.array(authorizationState), next_cursor: z.string().nullable() })

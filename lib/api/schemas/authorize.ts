@@ -53,6 +53,13 @@ export const claimBody = z
   })
   .meta({ id: "ClaimRequest" });
 
+export const authorizeQuery = z.strictObject({
+  run: claimBody.shape.run.optional().meta({
+    description:
+      "claims the approval for this run of the action if a standing approval or a rule gives it at once, as POST /v1/authorize/{request_id}/claim does",
+  }),
+});
+
 export const answerBody = z
   .strictObject({
     number: z

@@ -29,13 +29,17 @@ export async function authorize(
   return (await authorizeOnce(service, body, options)).request;
 }
 
-/** `isReplayed`: the request was made before, and this is how it was then. */
+/**
+ * `isReplayed`: the request was made before, and this is how it was then. `run`: claims, as {@link claim} does, what a
+ * standing approval or a rule gives at once.
+ */
 export async function authorizeOnce(
   service: Service,
   body: AuthorizeRequest,
-  { idempotencyKey = service.randomUuid(), signal }: WriteOptions = {},
+  { idempotencyKey = service.randomUuid(), signal, run }: WriteOptions & { run?: string | undefined } = {},
 ): Promise<{ request: AuthorizationRequest; isReplayed: boolean }> {
-  const call = { method: "POST", path: "/v1/authorize", body, idempotencyKey, signal } as const;
+  const path = run === undefined ? "/v1/authorize" : `/v1/authorize?run=${encodeURIComponent(run)}`;
+  const call = { method: "POST", path, body, idempotencyKey, signal } as const;
   const { text, isReplayed } = await sendForText(service, call);
   return { request: JSON.parse(text) as AuthorizationRequest, isReplayed };
 }

@@ -329,6 +329,8 @@ export interface AuthorizationRequest extends AuthorizationCommon, Authorization
   denial_reason: string | null;
   /** How many people get the link by email. */
   notified: number;
+  /** With a run: the approval that was given at once, and claimed for it. */
+  claimed?: AuthorizationState | undefined;
 }
 
 /** GET /v1/authorize/{request_id}. The fields of the owner are there if the key has the scope `read`. */

@@ -380,7 +380,7 @@ export async function askOnce(
   service: Service,
   action: GatedAction,
   inputs: unknown,
-  { isFirstWanted = false } = {},
+  { isFirstWanted = false, run }: { isFirstWanted?: boolean; run?: string | undefined } = {},
 ): Promise<AskedOnce> {
   const {
     runId: _run,
@@ -408,7 +408,7 @@ export async function askOnce(
   const first = buildKey(action, copy);
   let key = first;
   for (let repeats = 0; repeats <= maxRepeats; repeats += 1) {
-    const asked = await authorizeOnce(service, body, { idempotencyKey: key, signal });
+    const asked = await authorizeOnce(service, body, { idempotencyKey: key, signal, run });
     const { request } = asked;
     const state = await readReplayed(service, asked, signal);
     if (typeof state?.used_at !== "string" || isFirstWanted) {

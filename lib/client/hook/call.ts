@@ -81,6 +81,8 @@ export interface Hook {
   service: Service;
   isDeferring: boolean;
   timeoutSeconds: number;
+  /** A session that two processes have resumed has the same call twice: one of them may run it. */
+  run: string;
 }
 
 /** Agents end a hook after ten minutes if they are not configured otherwise, and then run the tool. */
@@ -152,9 +154,17 @@ export interface Asked extends AskedOnce {
   action: GatedAction;
 }
 
-const ask = async ({ service, call }: Hook, action: GatedAction, isFirstWanted = true): Promise<Asked> => ({
+const ask = async (
+  { service, call, run }: Hook,
+  action: GatedAction,
+  isFirstWanted = true,
+): Promise<Asked> => ({
   action,
-  ...(await askOnce(service, action, call.input, { isFirstWanted })),
+  // A call that has run claims nothing any more.
+  ...(await askOnce(service, action, call.input, {
+    isFirstWanted,
+    run: call.outcome === null ? run : undefined,
+  })),
 });
 
 /** Requests that this process itself may make in search of a call that has run: in the places of some that are forgotten. */
@@ -173,6 +183,7 @@ async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
   let made = 0;
   for (let number = 0; number < maxEqualCalls; number += 1) {
     const asked = await ask(hook, { ...action, callId: `equal-${number}` });
+    if (asked.request.claimed !== undefined) return asked;
     const { status, attestation_id, claimed_at } = await readAmended(hook.service, asked.request.request_id, {
       signal: action.signal,
     });
@@ -197,13 +208,17 @@ async function cancel({ service }: Hook, requestId: string): Promise<void> {
   await cancelAmended(service, requestId, AbortSignal.timeout(cancelTimeoutMs)).catch(() => undefined);
 }
 
-export const openHook = async (command: Command, call: ToolCall): Promise<Hook> => ({
-  command,
-  call,
-  service: await openService(command, call),
-  isDeferring: command.line.flags.has("defer"),
-  timeoutSeconds: readTimeout(command),
-});
+export async function openHook(command: Command, call: ToolCall): Promise<Hook> {
+  const service = await openService(command, call);
+  return {
+    command,
+    call,
+    service,
+    isDeferring: command.line.flags.has("defer"),
+    timeoutSeconds: readTimeout(command),
+    run: `hook-${service.randomUuid()}`,
+  };
+}
 
 /** Throws if the agent could replace this program, or read its key, by what it does in its working folder. */
 export async function openService(command: Command, call: ToolCall): Promise<Service> {
@@ -560,11 +575,12 @@ function canDefer({ isDeferring, call, command: { io } }: Hook): boolean {
 }
 
 async function waitForHuman(
-  { service, call, command }: Hook,
+  { service, call, command, run }: Hook,
   { action, request, isRepeat }: Asked,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const claimNow = (id = request.request_id) => claimForThisRun(service, id, signal);
+  const claimNow = async (id = request.request_id) =>
+    request.claimed ?? claimForThisRun(service, id, run, signal);
   // A rule or a standing approval has decided already: the claim's answer says it again.
   const isDecided = request.status === "approved";
   if (!isDecided) await waitForAmended(service, request.request_id, { signal });
@@ -608,14 +624,14 @@ const explainDecision = ({ decided_by, status, amends }: ApprovedAuthorization) 
     ? "A human changed this call and approved it: it runs with other arguments."
     : "A human approved exactly this call.");
 
-/** A session that two processes have resumed has the same call twice: one of them may run it. */
 async function claimForThisRun(
   service: Service,
   requestId: string,
+  run: string,
   signal: AbortSignal,
 ): Promise<AuthorizationState> {
   try {
-    return await claim(service, requestId, `hook-${service.randomUuid()}`, { signal });
+    return await claim(service, requestId, run, { signal });
   } catch (error) {
     if (!(error instanceof ApprovalClaimedError)) throw error;
     const why = "Another process runs this call, or this hook is installed twice: see hook install.";

@@ -4,7 +4,7 @@
  * a run had claimed before is attested all the same, and says so in its signed bytes.
  */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
+import { type AuthorizationState, authorizationState } from "#lib/api/schemas/authorization-state";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import type { TestAnswer } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, openRequest } from "#support/authorizations";
@@ -87,6 +87,82 @@ describe("stops that come later", () => {
     expect(checked.warnings.some(({ code }: { code: string }) => code === "approval_stopped")).toBe(isProven);
     expect(outcome(await attest(states[0])), "still").toBe(codes.attest);
   }
+
+  describe("before a claim in the request itself", () => {
+    const askAndClaim = (run: string, headers = {}) =>
+      test.call("POST", `/v1/authorize?run=${run}`, {
+        key,
+        headers,
+        body: { agent_slug: slug, action: "Pay invoice 17", tool: "pay", inputs_hash: "sha256:1" },
+      });
+
+    it("which is otherwise as one that follows it, once", async () => {
+      await grantWith();
+      const headers = { "idempotency-key": "call-1" };
+      const { body: made } = await askAndClaim("first", headers);
+      expect(authorizationState.parse(made.claimed)).toEqual(made.claimed);
+      expect(made.claimed).toMatchObject({ run: "first", claimed_at: expect.any(String) });
+      const claimAgain = (run: string) => post(`/v1/authorize/${made.request_id}/claim`, { run });
+      expect((await claimAgain("first")).body).toEqual(made.claimed);
+      expect(outcome(await claimAgain("second"))).toBe("409 already_claimed");
+      const { claimed: _, ...stored } = made;
+      expect((await askAndClaim("second", headers)).body, "a replay claims nothing").toEqual(stored);
+      expect((await attest(made.claimed)).status).toBe(201);
+      const audited = await query(
+        "SELECT action FROM audit_events WHERE subject = $1 ORDER BY id",
+        made.request_id,
+      );
+      expect(audited.rows.map(({ action }) => action)).toEqual(
+        expect.arrayContaining([
+          "authorization.requested",
+          "authorization.claimed",
+          "authorization.approved",
+        ]),
+      );
+      await put(allowAll);
+      expect((await askAndClaim("third")).body.claimed.run).toBe("third");
+      const terms = {
+        agent_slug: slug,
+        action: "x",
+        grant: { tools: ["x"], max_calls: 1, expires_at: inAnHour() },
+      };
+      expect((await post("/v1/authorize?run=fourth", terms)).body).not.toHaveProperty("claimed");
+    });
+
+    it.each([
+      ["taken back", (id: string) => post(`/v1/authorizations/${id}/revoke`, {})],
+      [
+        "over",
+        (id: string) => query("UPDATE grants SET expires_at = clock_timestamp() WHERE request_id = $1", id),
+      ],
+      ["of other code", () => identity({ code_hash: "b" })],
+      ["of a frozen agent", () => post(`/v1/identity/${slug}/freeze`, { reason: "stop" })],
+      ["forbidden by a rule", () => put(never)],
+    ])("which gets none that is %s", async (_, stop) => {
+      await identity({ code_hash: "a" });
+      const given = await grantWith();
+      expect((await askAndClaim("before")).body.claimed).toBeDefined();
+      await stop(given.made.request_id);
+      const { body } = await askAndClaim("after");
+      expect(body).not.toHaveProperty("claimed");
+      const read = await test.call("GET", `/v1/authorize/${body.request_id}`, { key });
+      expect(read.body).toMatchObject({
+        run: null,
+        claimed_at: null,
+        status: expect.not.stringMatching("approved"),
+      });
+    });
+
+    it("which is ordered before or after it", async () => {
+      const given = await grantWith();
+      const sent = Array.from({ length: 20 }, (_, i) => askAndClaim(`run-${i}`));
+      await post(`/v1/authorizations/${given.made.request_id}/revoke`, {});
+      const { revoked_at } = await stateOf(given);
+      for (const { body } of await Promise.all(sent))
+        if (body.status === "approved") expect(body.claimed.claimed_at <= (revoked_at ?? "")).toBe(true);
+        else expect(body).not.toHaveProperty("claimed");
+    });
+  });
 
   describe("of a standing approval", () => {
     it("leave none of 20 uses that were fetched before claimable or attestable", async () => {

@@ -36,6 +36,7 @@ import { expectedEnvironment } from "#lib/services/approvals/read";
 import {
   approvalUrl,
   countPending,
+  databaseNow,
   describeRequired,
   findPreviouslyDenied,
 } from "#lib/services/approvals/rows";
@@ -175,13 +176,20 @@ export interface AuthorizeInput {
   principal: KeyPrincipal;
   body: AuthorizeBody;
   hold: IdempotencyHold | null;
+  /** Claims an approval that nobody is asked for, in the transaction that gives it. */
+  run?: string | undefined;
 }
+
+/** A standing approval itself is none that a run can claim. */
+export const canClaim = ({ status, grant }: Pick<AuthorizeResponse, "status" | "grant">): boolean =>
+  status === "approved" && grant === null;
 
 export interface Prepared {
   agent: FoundAgent | null;
   hidden: Hidden;
   createdAt: Date;
   fingerprint: Uint8Array;
+  previouslyDenied: AuthorizeResponse["previously_denied"];
   demands: Demands;
   requester: Requester;
   judged: Judged;
@@ -245,15 +253,14 @@ async function prepareRequest(
   const createdAt = standing.at;
   requireTerms(body, createdAt);
   const agent = await findAgent(tx, body.agent_slug);
-  const asker = await readAsker(tx, principal, agent, body.requester ?? null);
   const own = ownDemands(context, body, await readGroups(tx, organizationId, body));
   const known = agent ?? { slug: body.agent_slug, public_key: null };
-  const judged = await judge(
-    context,
-    tx,
-    standing,
-    describeJudged(organizationId, body, known, own, createdAt),
-  );
+  const fingerprint = computeFingerprint(organizationId, body);
+  const [asker, previouslyDenied, judged] = await Promise.all([
+    readAsker(tx, principal, agent, body.requester ?? null),
+    findPreviouslyDenied(tx, fingerprint, createdAt),
+    judge(context, tx, standing, describeJudged(organizationId, body, known, own, createdAt)),
+  ]);
   const demands = applyJudged(own, judged);
   const requester = await readRequester(tx, principal, demands);
   if (judged.verdict === "ask") {
@@ -262,8 +269,7 @@ async function prepareRequest(
   }
   const names = { ...asker.names, group_names: demands.groupNames };
   const hidden = { requestedBy: asker.requestedBy, names, salt: base64Encode(context.random(16)) };
-  const fingerprint = computeFingerprint(organizationId, body);
-  return { agent, hidden, createdAt, demands, requester, judged, fingerprint };
+  return { agent, hidden, createdAt, demands, requester, judged, fingerprint, previouslyDenied };
 }
 
 /** `agent`: its slug as it is registered, so that rules about it are not passed by another spelling. */
@@ -318,8 +324,7 @@ const toRow = ({ require_code }: Pick<AuthorizeBody, "require_code">, request: A
 function describe(
   context: Context,
   body: AuthorizeBody,
-  { request, hidden, status, judged }: Made,
-  previously_denied: AuthorizeResponse["previously_denied"],
+  { request, hidden, status, judged, previouslyDenied: previously_denied }: Made,
 ): Omit<AuthorizeResponse, "notified"> {
   const { request_id } = request;
   const { salt, names, requestedBy } = hidden;
@@ -359,6 +364,7 @@ interface Stored {
   principal: Pick<KeyPrincipal, "organizationId" | "keyId" | "isTest">;
   body: Pick<AuthorizeBody, "agent_slug" | "context" | "callback_url" | "require_code">;
   actor: Actor;
+  run?: string | undefined;
   /** The request that this one changes. */
   amends?: string | null;
 }
@@ -366,7 +372,7 @@ interface Stored {
 export async function insertRequest(
   context: Context,
   tx: Executor,
-  { principal, body, actor, amends = null }: Stored,
+  { principal, body, actor, run, amends = null }: Stored,
   {
     request,
     hidden,
@@ -375,18 +381,22 @@ export async function insertRequest(
     status,
     decision,
     createdAt,
-  }: Omit<Made, "agent" | "demands" | "requester">,
+    agent: known = null,
+  }: Omit<Made, "agent" | "demands" | "requester" | "previouslyDenied"> & Partial<Pick<Made, "agent">>,
 ): Promise<string> {
-  const [agent] = await claimAgents(context, tx, [
-    { slug: body.agent_slug, organizationId: principal.organizationId, isTest: principal.isTest },
-  ]);
+  const { organizationId, isTest } = principal;
+  const [agent] =
+    known?.organization_id === organizationId
+      ? [known]
+      : await claimAgents(context, tx, [{ slug: body.agent_slug, organizationId, isTest }]);
   if (!agent) throw slugTaken();
   // Somebody registered it in this moment, in another spelling than the rules saw.
   if (agent.slug !== request.agent_slug) throw new DecidedOtherwise();
-  await tx.insert(authorizationRequests).values({
+  const isClaimed = run !== undefined && canClaim({ status, grant: request.grant });
+  const inserted = tx.insert(authorizationRequests).values({
     ...toRow(body, request),
     amends,
-    organization_id: principal.organizationId,
+    organization_id: organizationId,
     agent_id: agent.id,
     api_key_id: principal.keyId,
     request: canonicalBytes({ ...request }),
@@ -414,13 +424,18 @@ export async function insertRequest(
       human_authorization: decision.object,
       usable_until: decision.usableUntil === null ? null : new Date(decision.usableUntil),
     }),
+    ...(isClaimed && { claimed_at: databaseNow, run }),
   });
-  await recordAudit(context, tx, {
-    organizationId: principal.organizationId,
-    actor,
-    action: "authorization.requested",
-    subject: request.request_id,
-  });
+  const acts = isClaimed ? ["requested", "claimed"] : ["requested"];
+  const audited = acts.map((act) =>
+    recordAudit(context, tx, {
+      organizationId,
+      actor,
+      action: `authorization.${act}`,
+      subject: request.request_id,
+    }),
+  );
+  await Promise.all([inserted, ...audited]);
   return agent.id;
 }
 
@@ -453,9 +468,8 @@ async function answerRequest(
   made: Made,
   notified: number,
 ): Promise<AuthorizeResponse> {
-  const { request, fingerprint, createdAt } = made;
-  const previously_denied = await findPreviouslyDenied(tx, fingerprint, createdAt);
-  const response = { ...describe(context, body, made, previously_denied), notified };
+  const { request } = made;
+  const response = { ...describe(context, body, made), notified };
   if (hold !== null) {
     await completeIdempotent(tx, hold, {
       status: 201,
@@ -581,8 +595,11 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
   const { organizationId } = principal;
   return decideAutomatically(context, organizationId, async (tx, signer) => {
     await lockOrganization(tx, organizationId);
-    await lockAndRecheckKey(tx, principal, "operate");
-    const standing = await readStanding(tx, organizationId, body);
+    // The log waits meanwhile: what doesn't depend on each other goes to the database at once.
+    const [standing] = await Promise.all([
+      readStanding(tx, organizationId, body),
+      lockAndRecheckKey(tx, principal, "operate"),
+    ]);
     const prepared = await prepareRequest(context, tx, input, standing);
     const { judged, createdAt: decidedAt } = prepared;
     if (judged.verdict === "ask") throw new DecidedOtherwise();

@@ -161,7 +161,10 @@ export async function readAsker(
   agent: FoundAgent | null,
   requester: string | null,
 ): Promise<Asker> {
-  const organization = await readIdentity(tx, organizationId);
+  const [organization, agent_past] = await Promise.all([
+    readIdentity(tx, organizationId),
+    readPast(tx, agent),
+  ]);
   if (organization === null) throw new Error("a key's organization is gone");
   return {
     names: { agent_name: agent?.name ?? null, organization_name: organization.name },
@@ -169,7 +172,7 @@ export async function readAsker(
       requester,
       organization_mark: organization.mark,
       organization_domains: organization.domains,
-      agent_past: await readPast(tx, agent),
+      agent_past,
     },
   };
 }
