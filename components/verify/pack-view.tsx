@@ -334,9 +334,14 @@ export function PackView({ checked, source }: PackViewProps) {
             <PdfButton fileName={`${name}.pdf`} describe={() => toPdf(checked, source)}>
               Download report as PDF
             </PdfButton>
-            <Button variant="secondary" onClick={() => saveFile("report.csv", "text/csv;charset=utf-8", csv)}>
-              report.csv
-            </Button>
+            {csv === null ? null : (
+              <Button
+                variant="secondary"
+                onClick={() => saveFile("report.csv", "text/csv;charset=utf-8", csv)}
+              >
+                report.csv
+              </Button>
+            )}
             {html === null ? null : (
               <Button variant="secondary" onClick={() => saveFile("report.html", "text/html", html)}>
                 report.html

@@ -21,7 +21,8 @@ export interface CheckedPack {
   readonly rows: readonly PackRow[];
   readonly sums: readonly PackSum[];
   readonly notProven: readonly string[];
-  readonly csv: string;
+  /** `report.csv` of the pack; null if a check failed, and for packs of version 1, which have none. */
+  readonly csv: string | null;
   /** `report.html`, byte for byte the one that follows from the files; null if a check failed. */
   readonly html: string | null;
 }

@@ -3,7 +3,6 @@
 import { inflateRawSync } from "node:zlib";
 import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { readZip } from "#lib/protocol/encoding/zip";
 import { readPackEntry } from "#lib/protocol/pack/pack-entries";
 import {
   describePack,
@@ -13,15 +12,19 @@ import {
   listAgentFolders,
   numberedFile,
   PACK_VERSION,
-  type PackAgent,
   type PackVersion,
   packFiles,
 } from "#lib/protocol/pack/pack-manifest";
-import { renderPackReport } from "#lib/protocol/pack/pack-report";
-import { renderPackCsv } from "#lib/protocol/pack/pack-rows";
+import {
+  type PackAgent,
+  type Piece,
+  type RowStyle,
+  tallyEntries,
+  writePackCsv,
+  writePackReport,
+} from "#lib/protocol/pack/pack-report";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import { createZipWriter } from "#lib/services/packs/pack";
-import { nodeIo } from "#lib/verifier/cli/node-io";
 
 export type PackedFiles = Map<string, Uint8Array>;
 // biome-ignore lint/suspicious/noExplicitAny: answers as they come, to be broken in every way
@@ -34,12 +37,16 @@ export async function collect(parts: AsyncIterable<Uint8Array>): Promise<Uint8Ar
 }
 
 export function unpack(bytes: Uint8Array): PackedFiles {
-  const archive = readZip(bytes, nodeIo.zip, { maxFileBytes: 1e8, maxBytes: 1e9 });
-  const inflate = ({ name, offset, deflatedSize }: (typeof archive.files)[number]) => {
-    const start = offset + 30 + name.length;
-    return new Uint8Array(inflateRawSync(bytes.subarray(start, start + deflatedSize)));
-  };
-  return new Map(archive.files.map((file) => [file.name, inflate(file)]));
+  const files: PackedFiles = new Map();
+  const buffer = Buffer.from(bytes);
+  for (let at = 0; buffer.readUInt32LE(at) === 0x04034b50; ) {
+    const start = at + 30 + buffer.readUInt16LE(at + 26);
+    const end = start + buffer.readUInt32LE(at + 18);
+    const name = buffer.toString("latin1", at + 30, start);
+    files.set(name, new Uint8Array(inflateRawSync(buffer.subarray(start, end))));
+    at = end;
+  }
+  return files;
 }
 
 export const parse = (files: PackedFiles, name: string): Json =>
@@ -58,34 +65,46 @@ export async function forge(
   const add = async (name: string, bytes: Uint8Array) => sent.push(await zip.add(name, bytes));
   for (const name of names) await add(name, files.get(name) ?? new Uint8Array());
   const manifest = parse(files, packFiles.manifest);
-  const agents = listAgentFolders(names).map((folder) => readAgent(files, folder, manifest.period));
-  const texts: [string, string][] = [[packFiles.report, renderPackReport(agents, zip.files, version)]];
+  const folders = listAgentFolders(names);
+  const agents = folders.map((folder) =>
+    readAgent(files, folder, manifest.period, { isOfSeveral: folders.length > 1, version }),
+  );
+  const texts: [string, Piece[]][] = [[packFiles.report, writePackReport(agents, zip.files, version)]];
   if (version !== 1)
-    texts.unshift([packFiles.csv, renderPackCsv(agents)], [packFiles.requirements, renderRequirementsCsv()]);
+    texts.unshift([packFiles.csv, writePackCsv(agents)], [packFiles.requirements, [renderRequirementsCsv()]]);
   for (const [name, text] of texts)
-    await add(name, isWhole ? utf8Encode(text) : (files.get(name) ?? new Uint8Array()));
+    await add(name, isWhole ? utf8Encode(text.join("")) : (files.get(name) ?? new Uint8Array()));
+  const all = agents.map(({ facts }) => facts);
   await add(
     packFiles.manifest,
-    isWhole ? encodeManifest(agents, zip.files, version) : encodePackJson({ ...manifest, files: zip.files }),
+    isWhole ? encodeManifest(all, zip.files, version) : encodePackJson({ ...manifest, files: zip.files }),
   );
   return new Uint8Array(Buffer.concat([...sent, zip.end()]));
 }
 
-function readAgent(files: PackedFiles, folder: string, period: Json): PackAgent {
+function readAgent(
+  files: PackedFiles,
+  folder: string,
+  period: Json,
+  style: Omit<RowStyle, "slug">,
+): PackAgent {
   const read = (name: string) => (files.has(name) ? readPackEntry(name, parse(files, name)) : null);
   const names = [...files.keys()].filter((name) => name.startsWith(folder));
   const entries = [...filesIn(`${folder}attestations`, names), ...filesIn(`${folder}decisions`, names)]
     .flatMap((name) => read(name) ?? [])
     .sort((a, b) => Number(a.sequence) - Number(b.sequence));
+  const firstPage = parse(files, `${folder}${numberedFile("record", 1)}`);
+  const { tally } = tallyEntries(entries, { ...style, slug: String(firstPage.slug) });
   const facts = describePack({
     period,
-    firstPage: parse(files, `${folder}${numberedFile("record", 1)}`) as JsonObject,
+    firstPage: firstPage as JsonObject,
+    counts: tally.counts,
     before: read(`${folder}${packFiles.before}`),
     after: read(`${folder}${packFiles.after}`),
     entries,
     hasRows: files.has(packFiles.rows),
   });
-  return { facts, entries };
+  return { facts, tally };
 }
 
 /** The files as they are, whatever the manifest says. */

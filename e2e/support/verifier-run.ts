@@ -1,5 +1,6 @@
 /** For tests only: verify.mjs in this process, with its files in memory. */
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
+import { sourceOf } from "#lib/protocol/encoding/zip";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
 
@@ -14,6 +15,7 @@ export async function runVerifier(
   const code = await runCommand(argv, {
     fetch: fetch as typeof globalThis.fetch,
     readFile: async (name) => utf8Encode(files.get(name) ?? ""),
+    openFile: async (name) => ({ ...sourceOf(utf8Encode(files.get(name) ?? "")), close: () => {} }),
     isFile: async (name) => files.has(name),
     writeFile: async (name, text) => void files.set(name, text),
     readStdin: async () => new Uint8Array(),

@@ -10,7 +10,7 @@ const startsFormula = /^[\s\u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
 const formulaInside = /(?<=[;|\t][\s\u00a0"]*)[=+\-@\uff1d\uff0b\uff0d\uff20]/g;
 
 export function encodeCsvCell(text: string): string {
-  const inside = text.replace(formulaInside, "'$&");
+  const inside = /[;|\t]/.test(text) ? text.replace(formulaInside, "'$&") : text;
   const harmless = startsFormula.test(inside) ? `'${inside}` : inside;
   return `"${harmless.replaceAll('"', '""')}"`;
 }

@@ -92,7 +92,7 @@ export function parseStrictJson(text: string, limits: JsonLimits = {}): JsonValu
   return value;
 }
 
-const [quote, backslash, colon, minus] = [0x22, 0x5c, 0x3a, 0x2d];
+const [space, quote, comma, minus, colon, backslash] = [0x20, 0x22, 0x2c, 0x2d, 0x3a, 0x5c] as const;
 const isOpening = (code: number) => code === 0x5b || code === 0x7b;
 const isClosing = (code: number) => code === 0x5d || code === 0x7d;
 const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
@@ -104,16 +104,17 @@ function scan(text: string, maxTokens: number): { names: number; numbers: string
   let [depth, names, tokens] = [0, 0, 0];
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (isOpening(code)) {
+    if (code <= space || code === comma) continue;
+    if (code === quote) {
+      tokens += 1;
+      at = findStringEnd(text, at);
+    } else if (code === colon) names += 1;
+    else if (isOpening(code)) {
       depth += 1;
       tokens += 1;
       if (depth > MAX_DEPTH) throw new RangeError("nested too deeply");
     } else if (isClosing(code)) depth -= 1;
-    else if (code === colon) names += 1;
-    else if (code === quote) {
-      tokens += 1;
-      at = findStringEnd(text, at);
-    } else if (isDigit(code) || code === minus || isLetter(code)) {
+    else if (isDigit(code) || code === minus || isLetter(code)) {
       const start = at;
       tokens += 1;
       at = findWordEnd(text, at);

@@ -5,7 +5,15 @@ import { describe, expect, it } from "vitest";
 import { createZipWriter } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { concatBytes, utf8Decode, utf8Encode } from "./bytes";
-import { encodeZipEnd, encodeZipHeader, inflateInBrowser, readZip, type ZipTools } from "./zip";
+import {
+  encodeZipEnd,
+  encodeZipHeader,
+  inflateInBrowser,
+  type PlacedFile,
+  readZip,
+  sourceOf,
+  type ZipTools,
+} from "./zip";
 
 async function pack(files: [name: string, text: string][]): Promise<Uint8Array> {
   const zip = createZipWriter();
@@ -15,7 +23,7 @@ async function pack(files: [name: string, text: string][]): Promise<Uint8Array> 
 }
 
 const readBy = async (tools: ZipTools, bytes: Uint8Array, maxFileBytes = 1_000, maxBytes = 1e9) => {
-  const archive = readZip(bytes, tools, { maxFileBytes, maxBytes });
+  const archive = await readZip(sourceOf(bytes), tools, { maxFileBytes, maxBytes });
   const texts: [string, string][] = [];
   for (const { name } of archive.files) texts.push([name, utf8Decode(await archive.read(name))]);
   return texts;
@@ -98,10 +106,38 @@ describe.each(readers)("a ZIP archive that %s reads", (_, tools) => {
   it("is not encrypted, has no bytes before, between, or after what it lists, and is whole", async () => {
     const bytes = await pack(files);
     await expect(read(write(bytes, 6, 1))).rejects.toThrow("an encrypted file at byte 0");
-    await expect(read(concatBytes(bytes, new Uint8Array(1)))).rejects.toThrow("bytes after the end");
+    await expect(read(concatBytes(bytes, new Uint8Array(1)))).rejects.toThrow("bytes after its end");
     await expect(read(concatBytes(new Uint8Array(1), bytes))).rejects.toThrow("not a ZIP archive of ours");
-    await expect(read(bytes.subarray(0, -1))).rejects.toThrow("the directory at byte");
+    await expect(read(bytes.subarray(0, -1))).rejects.toThrow("the archive was cut");
+    // Bytes that no file has, before the directory, with its old place and its new one.
+    const end = encodeZipEnd([]).length;
+    const start = Buffer.from(bytes).readUInt32LE(bytes.length - 6);
+    const hiding = concatBytes(bytes.subarray(0, start), new Uint8Array(3), bytes.subarray(start));
+    await expect(read(hiding)).rejects.toThrow("at byte");
+    const moved = write(hiding, hiding.length - end + 16, start + 3);
+    await expect(read(moved)).rejects.toThrow("at byte");
     await expect(read(new Uint8Array())).rejects.toThrow("not a ZIP archive of ours");
+  });
+
+  it("has more files than 16 bits count by ZIP64", async () => {
+    const body = deflateRawSync("");
+    const small = { crc: 0, size: 0, deflatedSize: body.length };
+    const placed: PlacedFile[] = [];
+    const parts: Uint8Array[] = [];
+    let offset = 0;
+    for (let i = 0; i < 65_535; i += 1) {
+      const file = { ...small, name: `file/${i}`, offset };
+      placed.push(file);
+      parts.push(encodeZipHeader(file), body);
+      offset += 30 + file.name.length + body.length;
+    }
+    const bytes = new Uint8Array(Buffer.concat([...parts, encodeZipEnd(placed)]));
+    const limits = { maxFileBytes: 1_000, maxBytes: 1_000 };
+    const { files: read } = await readZip(sourceOf(bytes), tools, limits);
+    expect([read.length, read.at(-1)?.name]).toEqual([65_535, "file/65534"]);
+    const end = bytes.length - 22;
+    for (const at of [end - 76 + 32, end - 20 + 8, end + 8])
+      await expect(readZip(sourceOf(write(bytes, at, 7)), tools, limits)).rejects.toThrow("the directory at");
   });
 
   it("can be changed in no byte", async () => {

@@ -6,9 +6,9 @@
  *
  *     header || name || deflated bytes      for each file
  *     directory                             every header again, with its place
- *     end                                   how many, and where the directory is
+ *     end                                   how many, and where the directory is; of more than 65,534 files ZIP64's first
  */
-import { bytesEqual, concatBytes, utf8Encode } from "./bytes";
+import { bytesEqual, utf8Encode } from "./bytes";
 
 export interface ZipFile {
   name: string;
@@ -25,101 +25,154 @@ export interface ZipTools {
   crc32(bytes: Uint8Array): number;
 }
 
+/** A file that is read in parts. */
+export interface ByteSource {
+  size: number;
+  /** An open file's, which other threads may read too. */
+  fd?: number;
+  /** As many bytes as asked for; fewer at the end of a file that was cut meanwhile. */
+  read(offset: number, length: number): Uint8Array | Promise<Uint8Array>;
+}
+
+export const sourceOf = (bytes: Uint8Array): ByteSource => ({
+  size: bytes.length,
+  read: (offset, length) => bytes.subarray(offset, offset + length),
+});
+
+const windowBytes = 128 * 1024;
+
+/** Reads ahead: most files of an archive are small, and read one after the other. */
+export function readInWindows(
+  size: number,
+  readAt: (offset: number, length: number) => Uint8Array | Promise<Uint8Array>,
+): ByteSource {
+  let start = 0;
+  let bytes = new Uint8Array();
+  return {
+    size,
+    read: async (offset, length) => {
+      if (offset < start || offset + length > start + bytes.length) {
+        bytes = new Uint8Array();
+        bytes = (await readAt(
+          offset,
+          Math.min(size - offset, Math.max(length, windowBytes)),
+        )) as typeof bytes;
+        start = offset;
+      }
+      return bytes.subarray(offset - start, offset - start + length);
+    },
+  };
+}
+
 export class ZipError extends Error {}
 
+/** More than a pack of 100,000 entries has; the directory, which is read as a whole, has 10 MB then. */
+export const maxZipFiles = 131_072;
 /** 16-bit counts without ZIP64. */
-export const maxZipFiles = 65_534;
+const maxPlainFiles = 65_534;
+/** 32-bit places and sizes. */
+export const maxZipBytes = 0xffffffff;
 
 const headerBytes = 30;
+const listedBytes = 46;
+const endBytes = 22;
+const largeEndBytes = 56 + 20;
+const maxNameBytes = 128;
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9][A-Za-z0-9_-]*)*$/;
 /** 2.0, for deflated files. */
 const version = 20;
+/** 4.5, for ZIP64. */
+const largeVersion = 45;
 const deflated = 8;
 /** 1980-01-01, the first date that there is. */
 const date = 0x21;
 
-function littleEndian(fields: readonly (readonly [value: number, bytes: 2 | 4])[]): Uint8Array {
-  const view = new DataView(new ArrayBuffer(fields.reduce((sum, [, bytes]) => sum + bytes, 0)));
-  let at = 0;
-  for (const [value, bytes] of fields) {
-    if (bytes === 2) view.setUint16(at, value, true);
-    else view.setUint32(at, value, true);
-    at += bytes;
-  }
-  return new Uint8Array(view.buffer);
-}
+const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
+  new DataView(buffer, byteOffset, byteLength);
 
 /** The same in both headers: needed version, flags, method, time, date, checksum, sizes, length of the name, no extra. */
-const facts = ({ name, crc, size, deflatedSize }: ZipFile) =>
-  [
-    [version, 2],
-    [0, 2],
-    [deflated, 2],
-    [0, 2],
-    [date, 2],
-    [crc, 4],
-    [deflatedSize, 4],
-    [size, 4],
-    [name.length, 2],
-    [0, 2],
-  ] as const;
+function writeFacts(view: DataView, at: number, { name, crc, size, deflatedSize }: ZipFile): void {
+  view.setUint16(at, version, true);
+  view.setUint16(at + 4, deflated, true);
+  view.setUint16(at + 8, date, true);
+  view.setUint32(at + 10, crc, true);
+  view.setUint32(at + 14, deflatedSize, true);
+  view.setUint32(at + 18, size, true);
+  view.setUint16(at + 22, name.length, true);
+}
 
 export function encodeZipHeader(file: ZipFile): Uint8Array {
   if (!namePattern.test(file.name)) throw new RangeError(`not a name for an archive: ${file.name}`);
-  return concatBytes(littleEndian([[0x04034b50, 4], ...facts(file)]), utf8Encode(file.name));
+  const bytes = new Uint8Array(headerBytes + file.name.length);
+  const view = viewOf(bytes);
+  view.setUint32(0, 0x04034b50, true);
+  writeFacts(view, 4, file);
+  bytes.set(utf8Encode(file.name), headerBytes);
+  return bytes;
+}
+
+/** Version, no comment, disk 0, no attributes, and where the file is. */
+function writeListed(bytes: Uint8Array, view: DataView, at: number, file: PlacedFile): void {
+  view.setUint32(at, 0x02014b50, true);
+  view.setUint16(at + 4, version, true);
+  writeFacts(view, at + 6, file);
+  view.setUint32(at + 42, file.offset, true);
+  bytes.set(utf8Encode(file.name), at + listedBytes);
+}
+
+/** ZIP64's end of the directory, which ends at `at`, and the place of that. */
+function writeLargeEnd(view: DataView, at: number, files: number, start: number): void {
+  const set64 = (place: number, value: number) => view.setBigUint64(at + place, BigInt(value), true);
+  view.setUint32(at, 0x06064b50, true);
+  set64(4, 44);
+  view.setUint16(at + 12, largeVersion, true);
+  view.setUint16(at + 14, largeVersion, true);
+  set64(24, files);
+  set64(32, files);
+  set64(40, at);
+  set64(48, start);
+  view.setUint32(at + 56, 0x07064b50, true);
+  set64(64, start + at);
+  view.setUint32(at + 72, 1, true);
 }
 
 export function encodeZipEnd(files: readonly PlacedFile[]): Uint8Array {
-  const entries = files.map((file) =>
-    concatBytes(
-      littleEndian([
-        [0x02014b50, 4],
-        [version, 2],
-        ...facts(file),
-        // No comment, disk 0, no attributes.
-        ...([0, 0, 0].map((none) => [none, 2]) as [number, 2][]),
-        [0, 4],
-        [file.offset, 4],
-      ]),
-      utf8Encode(file.name),
-    ),
-  );
-  const directory = concatBytes(...entries);
+  const length = files.reduce((sum, { name }) => sum + listedBytes + name.length, 0);
+  const isLarge = files.length > maxPlainFiles;
+  const end = length + (isLarge ? largeEndBytes : 0);
+  const bytes = new Uint8Array(end + endBytes);
+  const view = viewOf(bytes);
+  let at = 0;
+  for (const file of files) {
+    writeListed(bytes, view, at, file);
+    at += listedBytes + file.name.length;
+  }
   const last = files.at(-1);
   const start = last === undefined ? 0 : last.offset + measureFile(last);
-  const end = littleEndian([
-    [0x06054b50, 4],
-    [0, 4],
-    [files.length, 2],
-    [files.length, 2],
-    [directory.length, 4],
-    [start, 4],
-    [0, 2],
-  ]);
-  return concatBytes(directory, end);
+  if (isLarge) writeLargeEnd(view, length, files.length, start);
+  const count = isLarge ? 0xffff : files.length;
+  view.setUint32(end, 0x06054b50, true);
+  view.setUint16(end + 8, count, true);
+  view.setUint16(end + 10, count, true);
+  view.setUint32(end + 12, length, true);
+  view.setUint32(end + 16, start, true);
+  return bytes;
 }
 
 const measureFile = ({ name, deflatedSize }: ZipFile) => headerBytes + name.length + deflatedSize;
 
-/** One header of ours at this place, or what is wrong with it. */
-function readHeader(bytes: Uint8Array, view: DataView, offset: number): PlacedFile {
+/** One file of the directory, which is still to be compared, at this place of it. */
+function readListed(bytes: Uint8Array, view: DataView, at: number, offset: number): PlacedFile {
   const broken = (what: string) => new ZipError(`${what} at byte ${offset}`);
-  if (offset + headerBytes > bytes.length) throw broken("the archive breaks off");
-  const at16 = (at: number) => view.getUint16(offset + at, true);
-  const at32 = (at: number) => view.getUint32(offset + at, true);
-  if ((at16(6) & 1) === 1) throw broken("an encrypted file");
-  const [crc, deflatedSize, size, nameLength] = [at32(14), at32(18), at32(22), at16(26)];
-  const name = String.fromCharCode(
-    ...bytes.subarray(offset + headerBytes, offset + headerBytes + nameLength),
-  );
+  if (at + listedBytes > bytes.length) throw broken("the archive breaks off");
+  const nameAt = at + listedBytes;
+  const nameLength = view.getUint16(at + 28, true);
+  if (nameLength > maxNameBytes) throw broken("a header that no archive of ours has");
+  const name = String.fromCharCode(...bytes.subarray(nameAt, nameAt + nameLength));
   if (!namePattern.test(name))
     throw broken(`the file name ${JSON.stringify(name)}, which no archive of ours has,`);
-  const file = { name, crc, size, deflatedSize, offset };
-  const own = encodeZipHeader(file);
-  if (!bytesEqual(own, bytes.subarray(offset, offset + own.length)))
-    throw broken("a header that no archive of ours has");
-  if (offset + measureFile(file) > bytes.length) throw broken(`${name} breaks off`);
-  return file;
+  const [crc, deflatedSize, size] = [16, 20, 24].map((place) => view.getUint32(at + place, true));
+  return { name, crc: crc ?? 0, size: size ?? 0, deflatedSize: deflatedSize ?? 0, offset };
 }
 
 export interface ZipArchive {
@@ -133,46 +186,74 @@ export interface ZipLimits {
   maxBytes: number;
 }
 
-/** Throws {@link ZipError} for every archive but the writer's own. Nothing is inflated before it is read. */
-export function readZip(
-  bytes: Uint8Array,
+/** The directory and all behind it; throws if there is no end of an archive where the bytes end. */
+async function readDirectory(source: ByteSource): Promise<{ bytes: Uint8Array; start: number }> {
+  const first = viewOf(await source.read(0, 4));
+  if (source.size < endBytes || first.byteLength < 4 || first.getUint32(0, true) !== 0x04034b50)
+    throw new ZipError("not a ZIP archive of ours");
+  const end = viewOf(await source.read(source.size - endBytes, endBytes));
+  if (end.byteLength < endBytes || end.getUint32(0, true) !== 0x06054b50)
+    throw new ZipError("the archive was cut, or has bytes after its end");
+  const start = end.getUint32(16, true);
+  const length = source.size - start;
+  if (length > maxZipFiles * (listedBytes + maxNameBytes) + largeEndBytes + endBytes)
+    throw new ZipError("too many files");
+  if (length < endBytes) throw new ZipError("the archive breaks off");
+  return { bytes: await source.read(start, length), start };
+}
+
+/**
+ * Throws {@link ZipError} for every archive but the writer's own. Nothing is inflated before it is read, and each file's
+ * header is compared with the directory when it is.
+ */
+export async function readZip(
+  source: ByteSource,
   tools: ZipTools,
   { maxFileBytes, maxBytes }: ZipLimits,
-): ZipArchive {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+): Promise<ZipArchive> {
+  const { bytes, start } = await readDirectory(source);
+  const view = viewOf(bytes);
   const files = new Map<string, PlacedFile>();
+  let at = 0;
   let offset = 0;
   let total = 0;
-  while (offset + 4 <= bytes.length && view.getUint32(offset, true) === 0x04034b50) {
-    const file = readHeader(bytes, view, offset);
+  while (offset < start) {
+    const file = readListed(bytes, view, at, offset);
     if (files.has(file.name)) throw new ZipError(`${file.name} is there twice`);
     if (file.size > maxFileBytes) throw new ZipError(`${file.name} is too large: ${file.size} bytes`);
     total += file.size;
     if (total > maxBytes) throw new ZipError(`its files are too large together: more than ${maxBytes} bytes`);
     if (files.size === maxZipFiles) throw new ZipError("too many files");
     files.set(file.name, file);
+    at += listedBytes + file.name.length;
     offset += measureFile(file);
   }
-  if (files.size === 0) throw new ZipError("not a ZIP archive of ours");
-  const end = encodeZipEnd([...files.values()]);
-  if (!bytesEqual(end, bytes.subarray(offset, offset + end.length)))
-    throw new ZipError(`the directory at byte ${offset} is not that of the files before it`);
-  if (offset + end.length !== bytes.length) throw new ZipError("bytes after the end of the archive");
+  const all = [...files.values()];
+  if (!bytesEqual(encodeZipEnd(all), bytes))
+    throw new ZipError(`the directory at byte ${start} is not that of the files before it`);
   const read = async (name: string) => {
     const file = files.get(name);
     if (file === undefined) throw new ZipError(`${name} is not there`);
-    return inflateFile(bytes, file, tools);
+    return inflateFile(source, file, tools);
   };
-  return { files: [...files.values()], read };
+  return { files: all, read };
 }
 
 /** Inflated, of exactly the stated size and checksum. `file`: as {@link readZip} found it. Throws {@link ZipError}. */
-export async function inflateFile(bytes: Uint8Array, file: PlacedFile, tools: ZipTools): Promise<Uint8Array> {
-  const { name } = file;
-  const start = file.offset + headerBytes + name.length;
+export async function inflateFile(
+  source: ByteSource,
+  file: PlacedFile,
+  tools: ZipTools,
+): Promise<Uint8Array> {
+  const { name, offset } = file;
+  const bytes = await source.read(offset, measureFile(file));
+  const header = encodeZipHeader(file);
+  if (((bytes[6] ?? 0) & 1) === 1) throw new ZipError(`an encrypted file at byte ${offset}`);
+  if (bytes.length < measureFile(file) || !bytesEqual(header, bytes.subarray(0, header.length)))
+    throw new ZipError(`a header that is not the directory's at byte ${offset}`);
   let inflated: Uint8Array;
   try {
-    inflated = await tools.inflate(bytes.subarray(start, start + file.deflatedSize), file.size);
+    inflated = await tools.inflate(bytes.subarray(header.length), file.size);
   } catch {
     throw new ZipError(`${name} does not inflate to the ${file.size} bytes that it states`);
   }

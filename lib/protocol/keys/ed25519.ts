@@ -153,9 +153,16 @@ export function computeJwkThumbprint(publicKey: Uint8Array): string {
 
 /** `SHA256:<base64 without padding>`, as `ssh-keygen -lf` prints it. */
 export function computeDsseKeyId(publicKey: Uint8Array): string {
-  const wire = concatBytes(sshString(utf8Encode(SSH_KEY_TYPE)), sshString(requireLength(publicKey)));
-  return `SHA256:${base64Encode(sha256(wire)).replace(/=+$/, "")}`;
+  if (!bytesEqual(lastNamed.publicKey, publicKey)) {
+    const wire = concatBytes(sshString(utf8Encode(SSH_KEY_TYPE)), sshString(requireLength(publicKey)));
+    const id = `SHA256:${base64Encode(sha256(wire)).replace(/=+$/, "")}`;
+    lastNamed = { publicKey: publicKey.slice(), id };
+  }
+  return lastNamed.id;
 }
+
+/** One key signs most receipts. */
+let lastNamed = { publicKey: new Uint8Array(), id: "" };
 
 /** For lengths below 256. */
 function sshString(bytes: Uint8Array): Uint8Array {

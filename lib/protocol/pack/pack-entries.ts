@@ -174,19 +174,50 @@ export interface PackCounts {
   warnings: { code: string; count: number }[];
 }
 
+/** Sums of two parts of the entries: every number in them, and what is counted by its name. */
+export function addCounts(one: PackCounts, other: PackCounts): PackCounts {
+  const add = <Counted extends Record<string, number>>(a: Counted, b: Counted): Counted =>
+    Object.fromEntries(Object.keys(a).map((name) => [name, (a[name] ?? 0) + (b[name] ?? 0)])) as Counted;
+  const codes = new Map<string, number>();
+  for (const { code, count } of [...one.warnings, ...other.warnings])
+    codes.set(code, (codes.get(code) ?? 0) + count);
+  return {
+    entries: one.entries + other.entries,
+    attestations: add(one.attestations, other.attestations),
+    approvals: {
+      none: one.approvals.none + other.approvals.none,
+      asserted: one.approvals.asserted + other.approvals.asserted,
+      backed: sumBacked([...one.approvals.backed, ...other.approvals.backed]),
+    },
+    decisions: add(one.decisions, other.decisions),
+    warnings: warningCodes.flatMap((code) => {
+      const count = codes.get(code);
+      return count === undefined ? [] : { code, count };
+    }),
+  };
+}
+
 const count = (entries: readonly PackEntry[], is: (entry: PackEntry) => boolean) => entries.filter(is).length;
 
-function countBacked(entries: readonly PackEntry[]): PackCounts["approvals"]["backed"] {
-  const found = new Map<string, PackCounts["approvals"]["backed"][number]>();
-  for (const { approval } of entries) {
-    if (approval === null || !isBacked(approval)) continue;
-    const { method, level, environment } = approval;
-    const name = JSON.stringify([environment, method, level]);
-    const known = found.get(name) ?? { method, level, environment, count: 0 };
-    found.set(name, { ...known, count: known.count + 1 });
+type Backed = PackCounts["approvals"]["backed"];
+
+function sumBacked(all: Backed): Backed {
+  const found = new Map<string, Backed[number]>();
+  for (const { count, ...way } of all) {
+    const name = JSON.stringify([way.environment, way.method, way.level]);
+    found.set(name, { ...way, count: (found.get(name)?.count ?? 0) + count });
   }
   return [...found.keys()].sort().flatMap((name) => found.get(name) ?? []);
 }
+
+const countBacked = (entries: readonly PackEntry[]): Backed =>
+  sumBacked(
+    entries.flatMap(({ approval }) => {
+      if (approval === null || !isBacked(approval)) return [];
+      const { method, level, environment } = approval;
+      return { method, level, environment, count: 1 };
+    }),
+  );
 
 export function countPack(entries: readonly PackEntry[]): PackCounts {
   const attestations = entries.filter(({ isDecision }) => !isDecision);

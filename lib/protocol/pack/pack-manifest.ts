@@ -5,7 +5,7 @@
 import { base64Decode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { decodeHeadRow, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
-import { countPack, type PackCounts, type PackEntry } from "./pack-entries";
+import type { PackCounts, PackEntry } from "./pack-entries";
 
 /* The files of an evidence pack (docs/wire.md, Evidence pack). */
 
@@ -31,8 +31,10 @@ export type PackFolder = "record" | "attestations" | "decisions" | "rules" | "st
 export const numberedFile = (folder: PackFolder, number: number): string =>
   `${folder}/${String(number).padStart(12, "0")}.json`;
 
+/** A pack is checked as a whole, by people with patience: more belongs into several. */
+export const maxPackEntries = 100_000;
 /** Limit on all files together, inflated: a pack too large to check isn't made. */
-export const maxPackBytes = 1024 ** 3;
+export const maxPackBytes = 4 * 1024 ** 3;
 
 /** Files that each agent has of its own, alone at the root and of several in {@link agentFolder}. */
 const own = /^(?:(?:record|attestations|decisions|rules)\/\d{12}|before|after|newest|attention)\.json$/;
@@ -115,9 +117,10 @@ export interface PackFacts {
 export interface PackContent {
   period: PackPeriod;
   firstPage: JsonObject;
-  before: PackEntry | null;
-  after: PackEntry | null;
-  entries: readonly PackEntry[];
+  before: Pick<PackEntry, "sequence"> | null;
+  after: Pick<PackEntry, "sequence"> | null;
+  entries: readonly Pick<PackEntry, "state">[];
+  counts: PackCounts;
   hasRows: boolean;
 }
 
@@ -168,7 +171,7 @@ function listLeftOut({ entries, hasRows }: PackContent, counted: PackFacts["reco
 
 /** Throws RangeError if the record's pages are not of the service's making. */
 export function describePack(content: PackContent): PackFacts {
-  const { period, firstPage, before, after, entries } = content;
+  const { period, firstPage, before, after, counts } = content;
   const { head } = firstPage;
   const last = Number(isJsonObject(head) ? head["sequence"] : Number.NaN);
   const counted = readCounted(firstPage);
@@ -181,7 +184,7 @@ export function describePack(content: PackContent): PackFacts {
       head: last,
       counted,
     },
-    counts: countPack(entries),
+    counts,
     left_out: listLeftOut(content, counted),
   };
 }
@@ -192,20 +195,14 @@ export const describeFile = (name: string, bytes: Uint8Array): PackedFile => ({
   length: bytes.length,
 });
 
-/** Facts of an agent, with the entries that they follow from. */
-export interface PackAgent {
-  facts: PackFacts;
-  entries: readonly PackEntry[];
-}
-
 /** Facts of one agent as they are; of several, in the order of their folders. */
-function joinFacts(agents: readonly PackAgent[]) {
+function joinFacts(agents: readonly PackFacts[]) {
   const [first, ...others] = agents;
-  if (first === undefined || others.length === 0) return first?.facts;
-  const { period } = first.facts;
+  if (first === undefined || others.length === 0) return first;
+  const { period } = first;
   return {
     period,
-    agents: agents.map(({ facts: { period: _period, ...facts } }, i) => ({
+    agents: agents.map(({ period: _period, ...facts }, i) => ({
       folder: agentFolder(i + 1),
       ...facts,
     })),
@@ -214,7 +211,7 @@ function joinFacts(agents: readonly PackAgent[]) {
 
 /** `files`: all others, in the order of the archive. */
 export const makeManifest = (
-  agents: readonly PackAgent[],
+  agents: readonly PackFacts[],
   files: readonly PackedFile[],
   version: PackVersion = PACK_VERSION,
 ) => ({
@@ -225,7 +222,7 @@ export const makeManifest = (
 });
 
 export const encodeManifest = (
-  agents: readonly PackAgent[],
+  agents: readonly PackFacts[],
   files: readonly PackedFile[],
   version: PackVersion = PACK_VERSION,
 ): Uint8Array => encodePackJson(makeManifest(agents, files, version));

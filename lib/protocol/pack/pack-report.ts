@@ -8,16 +8,18 @@ import { approvalWords } from "#lib/protocol/approval/approval-words";
 import { isBacked } from "#lib/protocol/statement/statement";
 import { escapeHtml, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
-import { countPack, type PackEntry } from "./pack-entries";
+import { addCounts, countPack, type PackCounts, type PackEntry } from "./pack-entries";
+import { isEndShown, PACK_VERSION, type PackedFile, type PackFacts, type PackVersion } from "./pack-manifest";
 import {
-  isEndShown,
-  PACK_VERSION,
-  type PackAgent,
-  type PackedFile,
-  type PackFacts,
-  type PackVersion,
-} from "./pack-manifest";
-import { describeDecision, listPackRows, type PackRow, sumPackRows } from "./pack-rows";
+  describeDecision,
+  joinSums,
+  type PackRow,
+  packCsvHead,
+  sumPack,
+  sumPackRows,
+  toPackRow,
+  writePackCsvLine,
+} from "./pack-rows";
 import { listRequirementCells, requirementColumns, requirementSources, requirements } from "./requirements";
 
 /* Explains for the report and its reader what an evidence pack shows and what it cannot. */
@@ -163,15 +165,19 @@ const foreign = (text: string) => `<bdi dir="ltr" class="foreign">${escapeHtml(t
 const maxShown = 300;
 /** The file has all of it. */
 function shorten(text: string): string {
+  if (text.length <= maxShown) return text;
   const characters = [...text];
   return characters.length <= maxShown ? text : `${characters.slice(0, maxShown).join("")}…`;
 }
 
-function table(headers: readonly string[], rows: readonly (readonly string[])[]): string {
-  const head = headers.map((header) => `<th scope="col">${escapeHtml(header)}</th>`).join("");
-  const body = rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`);
-  return `<table><thead><tr>${head}</tr></thead><tbody>\n${body.join("\n")}\n</tbody></table>`;
-}
+const beginTable = (headers: readonly string[]) =>
+  `<table><thead><tr>${headers.map((header) => `<th scope="col">${escapeHtml(header)}</th>`).join("")}</tr></thead><tbody>\n`;
+const writeRow = (cells: readonly string[]) =>
+  `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>\n`;
+const tableEnd = "</tbody></table>";
+
+const table = (headers: readonly string[], rows: readonly (readonly string[])[]) =>
+  `${beginTable(headers)}${rows.map(writeRow).join("")}${tableEnd}`;
 
 const facts = (rows: readonly (readonly [name: string, html: string])[]) =>
   `<dl>${rows.map(([name, html]) => `<div><dt>${escapeHtml(name)}</dt><dd>${html}</dd></div>`).join("")}</dl>`;
@@ -297,21 +303,100 @@ const headers2 = [
 const scrolling = (headers: readonly string[], rows: readonly (readonly string[])[]) =>
   rows.length === 0 ? "<p>None.</p>" : `<div class="scroll">${table(headers, rows)}</div>`;
 
-type RenderEntries = (agents: readonly PackAgent[], is: (entry: PackEntry) => boolean) => string;
+/** A part of a text: itself, or what the verifier keeps of it to compare. */
+export type Piece = string | { sha256: string; bytes: number };
 
-const renderEntries1: RenderEntries = (agents, is) =>
-  scrolling(headers1, agents.flatMap(({ entries }) => entries.filter(is)).map(describeEntry));
+/** Rows that entries have in the report and in its CSV. */
+type TextName = "all" | "warned" | "denied" | "csv";
 
-const renderEntries2: RenderEntries = (agents, is) => {
-  const isOfSeveral = agents.length > 1;
-  const own = agents.map(({ facts, entries }) => ({ facts, entries: entries.filter(is) }));
-  const rows = listPackRows(own).map((row) => describeRow(row, isOfSeveral));
-  return scrolling([...(isOfSeveral ? ["Agent"] : []), ...headers2], rows);
-};
+/** Counts, sums and texts of entries: of a part of them, or of all that an agent has in the pack. */
+export interface PackTally {
+  counts: PackCounts;
+  sums: ReturnType<typeof sumPackRows>;
+  texts: Record<TextName, readonly Piece[]>;
+}
+
+/** Facts of an agent, with what else follows from its entries. */
+export interface PackAgent {
+  facts: PackFacts;
+  tally: PackTally;
+}
+
+/** How rows are written: whose they are, in a pack of how many. */
+export interface RowStyle {
+  slug: string;
+  isOfSeveral: boolean;
+  version: PackVersion;
+}
+
+/** `toPiece`: what is kept of a text; by default itself. */
+export function tallyEntries(
+  entries: readonly PackEntry[],
+  { slug, isOfSeveral, version }: RowStyle,
+  toPiece: (text: string) => Piece = (text) => text,
+): { tally: PackTally; rows: PackRow[] } {
+  const rows = entries.map((entry) => toPackRow(entry, slug));
+  const written = entries.map((entry, i) => ({
+    entry,
+    html: writeRow(
+      version === 1 ? describeEntry(entry) : describeRow(rows[i] ?? toPackRow(entry, slug), isOfSeveral),
+    ),
+  }));
+  const join = (lines: readonly string[]) => (lines.length === 0 ? [] : [toPiece(lines.join(""))]);
+  const joinRows = (is: (entry: PackEntry) => boolean) =>
+    join(written.flatMap(({ entry, html }) => (is(entry) ? html : [])));
+  const texts = {
+    all: joinRows(() => true),
+    warned: joinRows(({ warnings }) => warnings.length > 0),
+    denied: joinRows(({ decision }) => decision === "denied"),
+    csv: version === 1 ? [] : join(rows.map(writePackCsvLine)),
+  };
+  return { tally: { counts: countPack(entries), sums: sumPackRows(rows), texts }, rows };
+}
+
+export function createTally() {
+  const texts: Record<TextName, Piece[]> = { all: [], warned: [], denied: [], csv: [] };
+  const tally: PackTally = { counts: countPack([]), sums: [], texts };
+  return {
+    tally,
+    /** Adds entries after those before. */
+    add: (part: PackTally): void => {
+      tally.counts = addCounts(tally.counts, part.counts);
+      tally.sums = joinSums([...tally.sums, ...part.sums]);
+      for (const name of Object.keys(texts) as TextName[]) texts[name].push(...part.texts[name]);
+    },
+  };
+}
+
+/** `report.csv` */
+export const writePackCsv = (agents: readonly PackAgent[]): Piece[] => [
+  packCsvHead,
+  ...agents.flatMap(({ tally }) => tally.texts.csv),
+];
+
+function writeEntries(
+  agents: readonly PackAgent[],
+  name: "all" | "warned" | "denied",
+  isFirst: boolean,
+): Piece[] {
+  const rows = agents.flatMap(({ tally }) => tally.texts[name]);
+  if (rows.length === 0) return ["<p>None.</p>"];
+  const headers = isFirst ? headers1 : [...(agents.length > 1 ? ["Agent"] : []), ...headers2];
+  return [`<div class="scroll">${beginTable(headers)}`, ...rows, `${tableEnd}</div>`];
+}
+
+export const sumAgents = (agents: readonly PackAgent[]) =>
+  sumPack(
+    agents.map(({ facts, tally }) => ({
+      slug: facts.agent.slug,
+      entries: tally.counts.entries,
+      sums: tally.sums,
+    })),
+  );
 
 function describeSums(agents: readonly PackAgent[]): string {
   const isOfSeveral = agents.length > 1;
-  const rows = sumPackRows(listPackRows(agents)).map(({ kind, agent, sum, count }) => [
+  const rows = sumAgents(agents).map(({ kind, agent, sum, count }) => [
     kind,
     ...(isOfSeveral ? [agent === null ? "all" : foreign(agent)] : []),
     escapeHtml(sum.currency),
@@ -405,18 +490,19 @@ const writeTitle = (agents: readonly PackAgent[], show: (text: string) => string
   `Evidence pack: ${agents.length === 1 ? show(agents[0]?.facts.agent.slug ?? "") : `${agents.length} agents`}`;
 
 /** `files`: all but the report, its CSV and the manifest. */
-export function renderPackReport(
+export function writePackReport(
   agents: readonly PackAgent[],
   files: readonly PackedFile[],
   version: PackVersion = PACK_VERSION,
-): string {
+): Piece[] {
   const all = agents.map(({ facts }) => facts);
-  const entries = agents.flatMap((agent) => agent.entries);
-  const counts = countPack(entries);
+  const counts = agents.reduce((sum, { tally }) => addCounts(sum, tally.counts), countPack([]));
   const isFirst = version === 1;
-  const renderEntries = isFirst ? renderEntries1 : renderEntries2;
   const digest = (name: string) => files.find((file) => file.name === name)?.sha256 ?? "";
-  const section = (title: string, html: string) => `<h2>${escapeHtml(title)}</h2>\n${html}`;
+  const section = (title: string, ...html: readonly Piece[]): Piece[] => [
+    `\n<h2>${escapeHtml(title)}</h2>\n`,
+    ...html,
+  ];
   const { left_out = [] } = all[0] ?? {};
   const left =
     all.length === 1
@@ -429,53 +515,50 @@ export function renderPackReport(
             String(count ?? ""),
           ]),
         );
-  return `<!doctype html>
+  const head = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>${writeTitle(agents, (text) => escapeHtml(toVisibleText(text)))}</title><style>${style}${isFirst ? "" : brandStyle}</style></head><body>
 ${isFirst ? "" : brand}<h1>${writeTitle(agents, foreign)}</h1>
-<p class="note">This page states what is in the pack. It proves nothing by itself: run the check below.</p>
-${[
-  section("What is in it", describeAll(agents)),
-  ...(isFirst ? [] : [section("Sums by currency", describeSums(agents))]),
-  section("Approvals by level", describeApprovals(counts)),
-  section(
-    "Warnings",
-    counts.warnings.length === 0
-      ? "<p>None.</p>"
-      : `${facts(counts.warnings.map(({ code, count }) => [code, String(count)]))}${renderEntries(agents, ({ warnings }) => warnings.length > 0)}`,
-  ),
-  section(
-    "Denials",
-    renderEntries(agents, ({ decision }) => decision === "denied"),
-  ),
-  section("How to check it offline", `${isFirst ? "" : inBrowser}${howToCheck}`),
-  section("What it proves, if every check passes", list(listProven(all))),
-  section("What it does not prove", list(listNotProven(all))),
-  section(
-    "What is left out",
-    table(all.length === 1 ? ["What", "Why", "Count"] : ["Agent", "What", "Why", "Count"], left),
-  ),
-  section("Where an assessment may ask for it", isFirst ? describeSources() : describeRequirements()),
-  section(
-    "All entries",
-    renderEntries(agents, () => true),
-  ),
-  section(
-    "Files",
-    facts([
-      ["SHA-256 of verify.mjs", `<code>${digest("verify.mjs")}</code>`],
-      ["SHA-256 of keys.json", `<code>${digest("keys.json")}</code>`],
-      ...(isFirst
-        ? []
+<p class="note">This page states what is in the pack. It proves nothing by itself: run the check below.</p>`;
+  return [
+    head,
+    ...section("What is in it", describeAll(agents)),
+    ...(isFirst ? [] : section("Sums by currency", describeSums(agents))),
+    ...section("Approvals by level", describeApprovals(counts)),
+    ...section(
+      "Warnings",
+      ...(counts.warnings.length === 0
+        ? ["<p>None.</p>"]
         : [
-            ["Entries for a spreadsheet", "<code>report.csv</code>"] as const,
-            ["Requirements for a spreadsheet", "<code>requirements.csv</code>"] as const,
+            facts(counts.warnings.map(({ code, count }) => [code, String(count)])),
+            ...writeEntries(agents, "warned", isFirst),
           ]),
-      ["All others", "in <code>manifest.json</code>"],
-    ]),
-  ),
-].join("\n")}
-</body></html>
-`;
+    ),
+    ...section("Denials", ...writeEntries(agents, "denied", isFirst)),
+    ...section("How to check it offline", `${isFirst ? "" : inBrowser}${howToCheck}`),
+    ...section("What it proves, if every check passes", list(listProven(all))),
+    ...section("What it does not prove", list(listNotProven(all))),
+    ...section(
+      "What is left out",
+      table(all.length === 1 ? ["What", "Why", "Count"] : ["Agent", "What", "Why", "Count"], left),
+    ),
+    ...section("Where an assessment may ask for it", isFirst ? describeSources() : describeRequirements()),
+    ...section("All entries", ...writeEntries(agents, "all", isFirst)),
+    ...section(
+      "Files",
+      facts([
+        ["SHA-256 of verify.mjs", `<code>${digest("verify.mjs")}</code>`],
+        ["SHA-256 of keys.json", `<code>${digest("keys.json")}</code>`],
+        ...(isFirst
+          ? []
+          : [
+              ["Entries for a spreadsheet", "<code>report.csv</code>"] as const,
+              ["Requirements for a spreadsheet", "<code>requirements.csv</code>"] as const,
+            ]),
+        ["All others", "in <code>manifest.json</code>"],
+      ]),
+    ),
+    "\n</body></html>\n",
+  ];
 }

@@ -4,7 +4,6 @@ import { describeDecided, describeUse } from "#lib/protocol/approval/decided-wor
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
 import { listPeople } from "#lib/protocol/record/facts";
 import type { PackEntry } from "./pack-entries";
-import type { PackAgent } from "./pack-manifest";
 
 export interface PackRow {
   agent: string;
@@ -57,7 +56,7 @@ function describeDecider({ approval, decision, facts: { decided } }: PackEntry) 
   };
 }
 
-function toRow(entry: PackEntry, agent: string): PackRow {
+export function toPackRow(entry: PackEntry, agent: string): PackRow {
   const { sequence, time, isDecision, action, state, facts, isTest, warnings, file } = entry;
   const { amount, tool, payee } = facts;
   return {
@@ -78,10 +77,6 @@ function toRow(entry: PackEntry, agent: string): PackRow {
     file,
   };
 }
-
-/** All entries, agent by agent. */
-export const listPackRows = (agents: readonly PackAgent[]): PackRow[] =>
-  agents.flatMap(({ facts, entries }) => entries.map((entry) => toRow(entry, facts.agent.slug)));
 
 /** "approved: 2 of one group, by passkey" */
 export const describeDecision = ({ outcome, decided }: Pick<PackRow, "outcome" | "decided">): string =>
@@ -131,13 +126,12 @@ const toCsvCells = (row: PackRow): Record<(typeof csvColumns)[number], string> =
   file: row.file,
 });
 
-/** `report.csv`: the entries of the report for a spreadsheet. */
-export function renderPackCsv(agents: readonly PackAgent[]): string {
-  const lines = listPackRows(agents).map((row) => {
-    const cells = toCsvCells(row);
-    return encodeCsvLine(csvColumns.map((column) => cells[column]));
-  });
-  return `${byteOrderMark}${encodeCsvLine(csvColumns)}${lines.join("")}`;
+/** `report.csv` is the entries of the report for a spreadsheet. */
+export const packCsvHead = `${byteOrderMark}${encodeCsvLine(csvColumns)}`;
+
+export function writePackCsvLine(row: PackRow): string {
+  const cells = toCsvCells(row);
+  return encodeCsvLine(csvColumns.map((column) => cells[column]));
 }
 
 export interface PackSum {
@@ -154,14 +148,32 @@ const sumKinds: readonly (readonly [PackSum["kind"], (row: PackRow) => boolean])
   ["Denials", ({ outcome }) => outcome === "denied"],
 ];
 
-/** An approval and the action that it backs have the same amount, so each kind has sums of its own. */
-export function sumPackRows(rows: readonly PackRow[]): PackSum[] {
-  const slugs = [...new Set(rows.map(({ agent }) => agent))];
-  return sumKinds.flatMap(([kind, is]) =>
-    [null, ...(slugs.length > 1 ? slugs : [])].flatMap((agent) => {
-      const own = rows.filter((row) => is(row) && (agent === null || row.agent === agent));
-      const amounts = own.flatMap(({ amount }) => amount ?? []);
-      return sumByCurrency(amounts).map(({ count, ...sum }) => ({ kind, agent, sum, count }));
-    }),
-  );
+/** Sums of one agent. An approval and the action that it backs have the same amount, so each kind has sums of its own. */
+export function sumPackRows(rows: readonly PackRow[]): AgentSum[] {
+  return sumKinds.flatMap(([kind, is]) => {
+    const amounts = rows.filter(is).flatMap(({ amount }) => amount ?? []);
+    return sumByCurrency(amounts).map(({ count, ...sum }) => ({ kind, sum, count }));
+  });
+}
+
+type AgentSum = Omit<PackSum, "agent">;
+
+export function joinSums(all: readonly AgentSum[]): AgentSum[] {
+  return sumKinds.flatMap(([kind]) => {
+    const own = all.filter((one) => one.kind === kind);
+    return sumByCurrency(own.map(({ sum }) => sum)).map(({ value, currency }) => {
+      const count = own.reduce((sum, one) => sum + (one.sum.currency === currency ? one.count : 0), 0);
+      return { kind, sum: { value, currency }, count };
+    });
+  });
+}
+
+/** Sums of all agents together, and if there are several with entries, of each. */
+export function sumPack(agents: readonly { slug: string; entries: number; sums: readonly AgentSum[] }[]) {
+  const slugs = [...new Set(agents.filter(({ entries }) => entries > 0).map(({ slug }) => slug))];
+  const all = [null, ...(slugs.length > 1 ? slugs : [])].flatMap((agent) => {
+    const own = agents.filter(({ slug }) => agent === null || slug === agent);
+    return joinSums(own.flatMap(({ sums }) => sums)).map((sum): PackSum => ({ ...sum, agent }));
+  });
+  return sumKinds.flatMap(([kind]) => all.filter((one) => one.kind === kind));
 }

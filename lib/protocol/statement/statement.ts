@@ -193,8 +193,20 @@ export function buildStatement(
  * has signed them, so they are canonical if they are JSON.
  */
 export function parseCanonical(bytes: Uint8Array, isOwn?: boolean): JsonObject | null {
+  const text = decodeOrNull(bytes);
+  return text === null ? null : parseCanonicalText(text, isOwn);
+}
+
+function decodeOrNull(bytes: Uint8Array): string | null {
   try {
-    const text = utf8Decode(bytes);
+    return utf8Decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function parseCanonicalText(text: string, isOwn?: boolean): JsonObject | null {
+  try {
     const value: unknown = JSON.parse(text);
     return isJsonObject(value) && (isOwn || isCanonicalText(text, value)) ? value : null;
   } catch {
@@ -301,9 +313,20 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
   );
 }
 
+/** The last payload that was parsed: several checks read each receipt's. */
+let lastParsed: { text: string; statement: ActionStatement | null } | undefined;
+
 /** Null for bytes that are not the canonical form of an action statement with a subject that fits; see parseCanonical. */
 export function parseActionStatement(bytes: Uint8Array, isOwn?: boolean): ActionStatement | null {
-  const statement = parseCanonical(bytes, isOwn);
+  if (isOwn) return toActionStatement(parseCanonical(bytes, isOwn));
+  const text = decodeOrNull(bytes);
+  if (text === null) return null;
+  if (lastParsed?.text !== text)
+    lastParsed = { text, statement: toActionStatement(parseCanonicalText(text)) };
+  return lastParsed.statement;
+}
+
+function toActionStatement(statement: JsonObject | null): ActionStatement | null {
   if (statement === null || statement["_type"] !== STATEMENT_TYPE) return null;
   if (statement["predicateType"] !== AGENT_ACTION_PREDICATE || !isActionPredicate(statement["predicate"]))
     return null;

@@ -155,7 +155,7 @@ export function runToText(run: DisplayRun): string {
 
 /** The same in plain text, for places that hold no elements: page titles, labels, feeds, mail, images. */
 export function toVisibleText(text: string): string {
-  return groupSegments(text).map(runToText).join("");
+  return plainAscii.test(text) ? text : groupSegments(text).map(runToText).join("");
 }
 
 /**

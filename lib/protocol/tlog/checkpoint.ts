@@ -221,18 +221,37 @@ export function verifyCheckpoint(
   logKey: VerifierKey,
   verify?: VerifyEd25519,
 ): CheckpointVerdict {
-  let parsed: SignedNote;
-  let checkpoint: Checkpoint;
-  try {
-    parsed = parseNote(note);
-    checkpoint = parseCheckpoint(parsed.text);
-  } catch {
-    return fault("checkpoint_malformed");
-  }
+  const read = readCheckpointNote(note);
+  if (read === null) return fault("checkpoint_malformed");
+  const { checkpoint, parsed } = read;
   if (checkpoint.origin !== logKey.name) return fault("checkpoint_of_another_log");
   if (!verifyNoteSignature(parsed, logKey, verify)) return fault("checkpoint_signature_invalid");
   return { ok: true, checkpoint, note: parsed };
 }
+
+interface ReadCheckpoint {
+  parsed: SignedNote;
+  checkpoint: Checkpoint;
+}
+
+/** The last note that was read: several checks read each receipt's, and many receipts have the same. */
+let lastRead: { note: string; read: ReadCheckpoint | null } | undefined;
+
+/** Null for what is no checkpoint; says nothing about its signatures. */
+function readCheckpointNote(note: string): ReadCheckpoint | null {
+  if (lastRead?.note === note) return lastRead.read;
+  let read: ReadCheckpoint | null = null;
+  try {
+    const parsed = parseNote(note);
+    read = { parsed, checkpoint: parseCheckpoint(parsed.text) };
+  } catch {}
+  lastRead = { note, read };
+  return read;
+}
+
+/** The origin that a checkpoint states; null for what is none. */
+export const readOrigin = (note: string): string | null =>
+  readCheckpointNote(note)?.checkpoint.origin ?? null;
 
 /** The note with more signature lines (cosignatures); a line that it has already is not repeated. */
 export function addNoteSignatures(note: string, added: readonly NoteSignature[]): string {

@@ -57,6 +57,23 @@ export function verifyInclusion({ root, ...branch }: InclusionClaim): boolean {
   return led !== null && bytesEqual(led, root);
 }
 
+interface HashedPair {
+  left: Uint8Array;
+  right: Uint8Array;
+  hash: Uint8Array;
+}
+
+/** The last pair of each height: most of a branch is that of the leaf beside it too, which is often the next to be verified. */
+const lastPairs: (HashedPair | undefined)[] = [];
+
+function hashAtHeight(height: number, left: Uint8Array, right: Uint8Array): Uint8Array {
+  const last = lastPairs[height];
+  if (last !== undefined && bytesEqual(last.left, left) && bytesEqual(last.right, right)) return last.hash;
+  const hash = nodeHash(left, right);
+  lastPairs[height] = { left: left.slice(), right: right.slice(), hash };
+  return hash;
+}
+
 /** The root that a branch leads to; null for one that fits no tree of this size. */
 export function rootOfBranch({ leafHash, index, size, proof }: Branch): Uint8Array | null {
   if (!isTreeSize(index) || !isTreeSize(size) || index >= size) return null;
@@ -64,17 +81,17 @@ export function rootOfBranch({ leafHash, index, size, proof }: Branch): Uint8Arr
   let position = index;
   let last = size - 1;
   let hash = leafHash;
-  for (const sibling of proof) {
+  for (const [height, sibling] of proof.entries()) {
     if (last === 0) return null;
     if (isOdd(position) || position === last) {
-      hash = nodeHash(sibling, hash);
+      hash = hashAtHeight(height, sibling, hash);
       // Where the node has no right sibling it is its own parent: climb to the level that has one.
       while (!isOdd(position) && position !== 0) {
         position = half(position);
         last = half(last);
       }
     } else {
-      hash = nodeHash(hash, sibling);
+      hash = hashAtHeight(height, hash, sibling);
     }
     position = half(position);
     last = half(last);

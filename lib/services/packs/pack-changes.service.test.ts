@@ -1,6 +1,7 @@
 /** Stops by an organization, in a pack: counted, in place, with the signed reason and no other. */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
+import { sourceOf } from "#lib/protocol/encoding/zip";
 import { encodePackJson } from "#lib/protocol/pack/pack-manifest";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { nodeIo } from "#lib/verifier/cli/node-io";
@@ -29,7 +30,8 @@ describe("changes of an agent in an evidence pack", () => {
       (await makeEvidencePack(test.app.context, person, { agentSlugs: [slug], period, withPrivate })).parts,
     );
   };
-  const check = (bytes: Uint8Array) => checkPack(bytes, { tools: nodeIo.zip, trust: null, program });
+  const check = (bytes: Uint8Array) =>
+    checkPack(sourceOf(bytes), { tools: nodeIo.zip, trust: null, program });
   const problems = async (bytes: Uint8Array) =>
     (await check(bytes)).checks
       .filter(({ status }) => status === "fail")

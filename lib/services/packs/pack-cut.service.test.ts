@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { sourceOf } from "#lib/protocol/encoding/zip";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { nodeIo } from "#lib/verifier/cli/node-io";
@@ -53,7 +54,8 @@ describe("an evidence pack that was cut", () => {
     const printed: string[] = [];
     const code = await runCommand(["pack", "pack.zip", "--keys", "keys.json"], {
       ...nodeIo,
-      readFile: async (name) => (name === "pack.zip" ? bytes : utf8Encode(JSON.stringify(keys))),
+      readFile: async () => utf8Encode(JSON.stringify(keys)),
+      openFile: async () => ({ ...sourceOf(bytes), close: () => {} }),
       isFile: async () => true,
       readProgram: async () => files.get(packFiles.verifier) ?? null,
       print: (text) => printed.push(text),

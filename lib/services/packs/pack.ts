@@ -23,7 +23,13 @@ import {
 } from "#lib/protocol/approval/attention";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { encodeZipEnd, encodeZipHeader, maxZipFiles, type PlacedFile } from "#lib/protocol/encoding/zip";
+import {
+  encodeZipEnd,
+  encodeZipHeader,
+  maxZipBytes,
+  maxZipFiles,
+  type PlacedFile,
+} from "#lib/protocol/encoding/zip";
 import { type PackEntry, readPackEntry } from "#lib/protocol/pack/pack-entries";
 import {
   agentFolder,
@@ -32,16 +38,23 @@ import {
   encodeManifest,
   encodePackJson,
   maxPackBytes,
+  maxPackEntries,
   numberedFile,
-  type PackAgent,
+  PACK_VERSION,
   type PackedFile,
   type PackFacts,
   type PackPeriod,
   packFiles,
   readCounted,
 } from "#lib/protocol/pack/pack-manifest";
-import { renderPackReport } from "#lib/protocol/pack/pack-report";
-import { renderPackCsv } from "#lib/protocol/pack/pack-rows";
+import {
+  createTally,
+  type PackAgent,
+  type RowStyle,
+  tallyEntries,
+  writePackCsv,
+  writePackReport,
+} from "#lib/protocol/pack/pack-report";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import { parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { recordAudit } from "#lib/services/accounts/audit";
@@ -159,7 +172,7 @@ export function createZipWriter(): ZipWriter {
       const file = { name, crc: crc32(bytes), size: bytes.length, deflatedSize: deflated.length };
       const sent = Buffer.concat([encodeZipHeader(file), deflated]);
       total += bytes.length;
-      if (total > maxPackBytes || placed.length === maxZipFiles)
+      if (total > maxPackBytes || placed.length === maxZipFiles || offset + sent.length > maxZipBytes)
         throw new RangeError("the archive would be too large");
       placed.push({ ...file, offset });
       files.push(describeFile(name, bytes));
@@ -170,8 +183,6 @@ export function createZipWriter(): ZipWriter {
   };
 }
 
-/** A pack is checked as a whole, by people with patience: more belongs into several. */
-const maxPackEntries = 20_000;
 /** The rows of a snapshot of more agents would be most of the pack. */
 const maxRowAgents = 100_000;
 const pageSize = 1_000;
@@ -260,7 +271,8 @@ async function* writeRows(
 }
 
 interface Written {
-  entries: PackEntry[];
+  entries: Pick<PackEntry, "state">[];
+  tally: PackAgent["tally"];
   before: PackEntry | null;
   after: PackEntry | null;
   ruleVersions: Set<number>;
@@ -269,6 +281,9 @@ interface Written {
 
 /** Entries that are read, proven and deflated at once: one by one, a pack would mostly wait for the database. */
 const entriesAhead = 16;
+
+/** Rows of the report that are written at once: their texts are kept to its end, and nothing else of the entries. */
+const entriesTallied = 100;
 
 /** Results in the order of the source, with up to {@link entriesAhead} under way. */
 async function* mapAhead<In, Out>(source: AsyncIterable<In>, work: (one: In) => Promise<Out>) {
@@ -291,12 +306,15 @@ async function* mapAhead<In, Out>(source: AsyncIterable<In>, work: (one: In) => 
 
 async function* writeEntries(
   { context, addJson }: Writing,
-  { owner, folder }: Pick<PackedAgent, "owner" | "folder">,
+  { slug, owner, folder }: PackedAgent,
   { before, after, first, last }: PackRange,
   newest: number | null,
   { reader, opening }: Pick<Reading, "reader" | "opening">,
 ): AsyncGenerator<Uint8Array, Written> {
-  const written: Written = { entries: [], before: null, after: null, ruleVersions: new Set(), decided: [] };
+  const { tally, add } = createTally();
+  const written: Written = {
+    ...{ entries: [], tally, before: null, after: null, ruleVersions: new Set(), decided: [] },
+  };
   const describe = async (row: EntryRow) => {
     const json = await describePackedEntry(context, row, reader, opening);
     const bytes = encodePackJson(json);
@@ -305,17 +323,26 @@ async function* writeEntries(
   const noteRules = ({ rules }: { rules?: { version: number } }) => {
     if (rules !== undefined) written.ruleVersions.add(rules.version);
   };
+  const style: RowStyle = { slug, isOfSeveral: folder !== "", version: PACK_VERSION };
+  let untallied: PackEntry[] = [];
+  const tallyUp = () => {
+    add(tallyEntries(untallied, style).tally);
+    untallied = [];
+  };
   const rows = readEntryRows(context.database, owner, first, last);
   for await (const { row, json, packed } of mapAhead(rows, describe)) {
     const kind = row.attestation_id === null ? "decisions" : "attestations";
     const file = `${folder}${numberedFile(kind, row.sequence)}`;
     noteRules(json);
     const entry = readPackEntry(file, json);
-    written.entries.push(entry);
+    written.entries.push({ state: entry.state });
+    untallied.push(entry);
+    if (untallied.length === entriesTallied) tallyUp();
     const decision = readGroupDecision(entry, json);
     if (decision !== null) written.decided.push(decision);
     yield await addJson(file, json, packed);
   }
+  tallyUp();
   const isInPack = newest === null || (newest >= first && newest <= last) || [before, after].includes(newest);
   const beside = { before, after, newest: isInPack ? null : newest };
   for (const name of ["before", "after", "newest"] as const) {
@@ -412,13 +439,19 @@ async function* writeAgent(
   const head = firstPage.head.sequence;
   const range = await findPackRange(database, owner, head, period);
   const newest = await findNewestPublic(database, owner.agentId, head);
-  const { ruleVersions, decided, ...written } = yield* writeEntries(writing, agent, range, newest, reading);
+  const { ruleVersions, decided, tally, ...written } = yield* writeEntries(
+    writing,
+    agent,
+    range,
+    newest,
+    reading,
+  );
   yield* writeRules(writing, agent, ruleVersions);
   if (reading.reader !== null) yield* writeAttention(writing, agent, decided, period);
   const page = firstPage as unknown as JsonObject;
   return {
-    facts: describePack({ period, firstPage: page, ...written, hasRows }),
-    entries: written.entries,
+    facts: describePack({ period, firstPage: page, ...written, counts: tally.counts, hasRows }),
+    tally,
   };
 }
 
@@ -444,11 +477,12 @@ async function* writePack(
     packed.push(yield* writeAgent(writing, { slug, owner, folder }, page, hasRows, reading));
   }
   yield* writeSurroundings(writing);
-  const report = renderPackReport(packed, zip.files);
-  yield await zip.add(packFiles.csv, utf8Encode(renderPackCsv(packed)));
+  const report = writePackReport(packed, zip.files);
+  yield await zip.add(packFiles.csv, utf8Encode(writePackCsv(packed).join("")));
   yield await zip.add(packFiles.requirements, utf8Encode(renderRequirementsCsv()));
-  yield await zip.add(packFiles.report, utf8Encode(report));
-  yield await zip.add(packFiles.manifest, encodeManifest(packed, zip.files));
+  yield await zip.add(packFiles.report, utf8Encode(report.join("")));
+  const all = packed.map(({ facts }) => facts);
+  yield await zip.add(packFiles.manifest, encodeManifest(all, zip.files));
   yield zip.end();
 }
 

@@ -5,9 +5,10 @@
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { fail, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import { readParent } from "#lib/protocol/statement/statement";
+import { readOrigin } from "#lib/protocol/tlog/checkpoint";
 import type { Verdict, VerifierCheck } from "#lib/verifier/report/report";
 import { parseReceipt, UnreadableError } from "./evidence";
-import { readOrigin, type VerifierTrust } from "./trust";
+import type { VerifierTrust } from "./trust";
 import { verifyEvidence } from "./verify-evidence";
 
 export interface ChainLink {

@@ -5,12 +5,13 @@ import {
   type NoteSignature,
   parseNote,
   readCosignatures,
+  readOrigin,
   type SignedNote,
   type VerifierKey,
 } from "#lib/protocol/tlog/checkpoint";
 import { checkMlDsa, ML_DSA_SIGNATURE_BYTES } from "#lib/protocol/tlog/ml-dsa";
 import type { VerifierCheck } from "#lib/verifier/report/report";
-import { readOrigin, type VerifierTrust } from "./trust";
+import type { VerifierTrust } from "./trust";
 
 const isOwnLine =
   (origin: string) =>

@@ -22,7 +22,7 @@ import {
   isHumanApproved,
   STATEMENT_MEDIA_TYPE,
 } from "#lib/protocol/statement/statement";
-import { parseCheckpoint, parseNote, type VerifierKey } from "#lib/protocol/tlog/checkpoint";
+import { readOrigin, type VerifierKey } from "#lib/protocol/tlog/checkpoint";
 import type { Evidence } from "./evidence";
 import type { AttestationReport } from "./verify-statement";
 
@@ -131,8 +131,10 @@ function restate({ request, verdicts, ...predicate }: ActionPredicate): JsonObje
 
 /** The first field that the object shows otherwise than is expected; null if there is none. */
 function findMismatch(object: JsonObject, expected: JsonObject): string | null {
-  const differs = (name: string) =>
-    object[name] !== undefined && canonicalJson(object[name]) !== canonicalJson(expected[name] ?? null);
+  const differs = (name: string) => {
+    const [shown, own = null] = [object[name], expected[name]];
+    return shown !== undefined && shown !== own && canonicalJson(shown) !== canonicalJson(own);
+  };
   return Object.keys(expected).find(differs) ?? null;
 }
 
@@ -178,14 +180,6 @@ export function listUnprovenBounds(
     const proven = bound && { at: new Date(bound.timeMs).toISOString(), by: bound.by };
     return stated === null || canonicalJson(stated) === canonicalJson(proven) ? [] : [`time_bounds.${name}`];
   });
-}
-
-function readOrigin(checkpoint: string): string | null {
-  try {
-    return parseCheckpoint(parseNote(checkpoint).text).origin;
-  } catch {
-    return null;
-  }
 }
 
 /** Claims that nothing in the answer backs up are listed; content is not shown without the bytes that contain it. */

@@ -8,12 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/enc
 import { computeKeyId, parsePublicKey, verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import type { TrustedKey } from "#lib/protocol/statement/receipt";
 import { KEY_EVENT_PREDICATE, parseCanonical } from "#lib/protocol/statement/statement";
-import {
-  parseCheckpoint,
-  parseNote,
-  parseVerifierKey,
-  type VerifierKey,
-} from "#lib/protocol/tlog/checkpoint";
+import { parseVerifierKey, readOrigin, type VerifierKey } from "#lib/protocol/tlog/checkpoint";
 import type { VerificationKey } from "#lib/protocol/world-id/groth16";
 import {
   decodeBase64,
@@ -215,15 +210,6 @@ function readKeyEvents(answer: JsonObject): KeyEvent[] {
 
 function readPublicKey(half: JsonObject): Uint8Array {
   return decodeBase64(requireText(half, "public_key"), "key_events.public_key");
-}
-
-/** The origin that a checkpoint states; null for what is none. */
-export function readOrigin(checkpoint: string): string | null {
-  try {
-    return parseCheckpoint(parseNote(checkpoint).text).origin;
-  } catch {
-    return null;
-  }
 }
 
 /** The checkpoint is the attacker's, so it may only choose among trusted keys. */

@@ -47,6 +47,7 @@ describe("verify.mjs", () => {
     const code = await runCommand(args, {
       ...nodeIo,
       readFile: (name) => nodeIo.readFile(inFolder(name)),
+      openFile: (name) => nodeIo.openFile(inFolder(name)),
       isFile: (name) => nodeIo.isFile(inFolder(name)),
       writeFile: (name, text) => nodeIo.writeFile(inFolder(name), text),
       readProgram: readProgramAt(pathToFileURL(program).href),

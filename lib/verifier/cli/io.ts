@@ -1,7 +1,7 @@
 /** Side effects of the command line as functions, so that tests run it without a process. */
 import { canonicalJson, isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { readAtMost, readTextAtMost } from "#lib/protocol/encoding/read-stream";
-import type { ZipTools } from "#lib/protocol/encoding/zip";
+import type { ByteSource, ZipTools } from "#lib/protocol/encoding/zip";
 import type { PresentationHeader } from "#lib/protocol/presentation/presentation";
 import { describeWarning, type Warning } from "#lib/protocol/statement/warnings";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
@@ -20,6 +20,8 @@ import {
 export interface CommandIo {
   fetch: typeof fetch;
   readFile(path: string): Promise<Uint8Array>;
+  /** A file that is read in parts. */
+  openFile(path: string): Promise<ByteSource & { close(): void }>;
   isFile(path: string): Promise<boolean>;
   writeFile(path: string, text: string): Promise<void>;
   readStdin(): Promise<Uint8Array>;

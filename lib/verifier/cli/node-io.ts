@@ -1,5 +1,7 @@
 /** The machine, as a command line sees it: the only file of the verifier that touches it. */
 // biome-ignore lint/style/noRestrictedImports: files are read and written here and nowhere else in this folder
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+// biome-ignore lint/style/noRestrictedImports: as above
 import { readFile, rename, stat, writeFile } from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
 import path from "node:path";
@@ -7,7 +9,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 // biome-ignore lint/style/noRestrictedImports: as above
 import zlib from "node:zlib";
-import { crc32 } from "#lib/protocol/encoding/zip";
+import { crc32, readInWindows } from "#lib/protocol/encoding/zip";
 import type { CommandIo } from "./io";
 
 async function readStdin(): Promise<Uint8Array> {
@@ -36,12 +38,24 @@ export function endIfUnread(): void {
   });
 }
 
+export const readOpenFile = (fd: number, size: number) => ({
+  ...readInWindows(size, (offset, length) => {
+    const bytes = new Uint8Array(length);
+    return bytes.subarray(0, readSync(fd, bytes, 0, length, offset));
+  }),
+  fd,
+});
+
 /** `url`: of a module that is the whole program. */
 export const readProgramAt = (url: string) => async () => new Uint8Array(await readFile(new URL(url)));
 
 export const nodeIo: CommandIo = {
   fetch,
   readFile: async (path) => new Uint8Array(await readFile(path)),
+  openFile: async (path) => {
+    const fd = openSync(path, "r");
+    return { ...readOpenFile(fd, fstatSync(fd).size), close: () => closeSync(fd) };
+  },
   isFile,
   writeFile: replaceFile,
   readStdin,

@@ -40,14 +40,15 @@ export async function runPack(args: Arguments, io: CommandIo): Promise<number> {
     pinned?.note ??
     "Keys: NOT pinned. They came with the pack: compare keys.json with the keys that you know.";
   const folder = single(args, "cedar");
-  const report = await checkPack(await io.readFile(args.target), {
+  const file = await io.openFile(args.target);
+  const report = await checkPack(file, {
     ...(folder !== undefined && { cedar: await loadCedar(io, folder) }),
     tools: io.zip,
     trust: pinned?.trust ?? null,
     program: await io.readProgram(),
     ...(io.openReaders && { openReaders: io.openReaders }),
     onProgress: showProgress(io),
-  });
+  }).finally(file.close);
   const { verdict, checks, agents } = report;
   const all = agents.map(({ facts }) => facts);
   if (args.flags.has("json"))

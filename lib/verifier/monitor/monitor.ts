@@ -20,7 +20,7 @@ import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/
 import { PRODUCT_URI } from "#lib/protocol/statement/product";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
-import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { type Checkpoint, readOrigin, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { proveConsistency, proveInclusion, rootAtSize, type TileReader } from "#lib/protocol/tlog/tiles";
 import { checkFresh } from "#lib/verifier/checks/check-counted";
@@ -51,7 +51,7 @@ import {
   UnreadableError,
 } from "#lib/verifier/checks/evidence";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "#lib/verifier/checks/misbehaviour";
-import { chooseLogKey, readOrigin, type VerifierTrust } from "#lib/verifier/checks/trust";
+import { chooseLogKey, type VerifierTrust } from "#lib/verifier/checks/trust";
 import type { VerifierCheck } from "#lib/verifier/report/report";
 
 /* Evidence found by the monitor, in a form that others can check (misbehaviour.ts). */

@@ -2,6 +2,7 @@
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import {
+  type ByteSource,
   type PlacedFile,
   readZip,
   type ZipArchive,
@@ -24,8 +25,8 @@ import { type PackCheck, packFault, packPass } from "#lib/protocol/pack/pack-rea
 import { formatCount } from "#lib/protocol/text/display-text";
 import { readObject, UnreadableError } from "#lib/verifier/checks/evidence";
 
-/** The service's answers are far smaller; the rows of a snapshot of 100,000 agents have 7 MB. */
-const limits = { maxFileBytes: 64 * 1024 * 1024, maxBytes: maxPackBytes };
+/** The report of 100,000 entries has about 40 MB; the rows of a snapshot of 100,000 agents have 7. */
+const limits = { maxFileBytes: 128 * 1024 * 1024, maxBytes: maxPackBytes };
 
 export interface OpenPack {
   folder: string;
@@ -35,12 +36,17 @@ export interface OpenPack {
   has(name: string): boolean;
   manifest: JsonObject;
   version: PackVersion;
-  bytes: Uint8Array;
+  source: ByteSource;
   /** The place of a file that is there. */
   place(name: string): PlacedFile;
-  /** Files of entries are noted as they are read, the others at once. */
-  noted: Map<string, PackedFile>;
-  /** All files as they are, without the manifest, in their order. Throws {@link ZipError}. */
+  /** Compares a file with the manifest: those of entries as they are read, the others at once. */
+  note(file: PackedFile): void;
+  /** First file, of all that were noted, that is not as the manifest names it. */
+  findChanged(): string | undefined;
+  /**
+   * All files but the manifest, in their order, as it names them: as they are, unless {@link findChanged} finds one.
+   * Throws {@link ZipError}.
+   */
   listFiles(): Promise<PackedFile[]>;
 }
 
@@ -93,17 +99,10 @@ function findStray(names: readonly string[], isFirst: boolean): string | undefin
   return names.find((name) => isMisplaced(name) || (isFirst && (isSeveral || since2.includes(name))));
 }
 
-/** By every byte. */
-function findChanged({ files: listed }: JsonObject, files: readonly PackedFile[]): PackCheck | null {
-  const named = new Map(
-    isList(listed) ? listed.map((one) => [String(one["name"]), JSON.stringify(one)]) : [],
-  );
-  const changed = files.find((file) => named.get(file.name) !== JSON.stringify(file));
-  return changed === undefined ? null : packFault("files", "file_changed", { file: changed.name });
-}
+const tellChanged = (file: string) => packFault("files", "file_changed", { file });
 
-async function openArchive(bytes: Uint8Array, tools: ZipTools) {
-  const archive = readZip(bytes, tools, limits);
+async function openArchive(source: ByteSource, tools: ZipTools) {
+  const archive = await readZip(source, tools, limits);
   const names = archive.files.map(({ name }) => name);
   const passed = packPass("archive", `${formatCount(names.length, "file")}, and not a byte besides`);
   const unknown = names.find((name) => !isPackFile(name));
@@ -113,31 +112,39 @@ async function openArchive(bytes: Uint8Array, tools: ZipTools) {
   const foreign = findForeign(archive, manifest);
   if (foreign !== null) return { checks: [passed, foreign], pack: null };
   const placed = new Map(archive.files.map((file) => [file.name, file]));
-  const noted = new Map<string, PackedFile>();
-  const note = async (name: string) => noted.set(name, describeFile(name, await archive.read(name)));
+  const { files: listed } = manifest;
+  const named = new Map(isList(listed) ? listed.map((one) => [String(one["name"]), one]) : []);
+  const noted = new Set<string>();
+  const differing = new Set<string>();
+  const note = (file: PackedFile) => {
+    noted.add(file.name);
+    if (JSON.stringify(named.get(file.name)) !== JSON.stringify(file)) differing.add(file.name);
+  };
+  const readAndNote = async (name: string) => note(describeFile(name, await archive.read(name)));
   const others = archive.files.filter(isOther).map(({ name }) => name);
-  for (const name of others) if (!isEntryFile(name)) await note(name);
-  const changed = findChanged(manifest, [...noted.values()]);
-  if (changed !== null) return { checks: [passed, changed], pack: null };
-  const present = new Set(names);
+  const findChanged = () => others.find((name) => differing.has(name));
+  for (const name of others) if (!isEntryFile(name)) await readAndNote(name);
+  const changed = findChanged();
+  if (changed !== undefined) return { checks: [passed, tellChanged(changed)], pack: null };
   const pack: OpenPack = {
     folder: "",
     names,
-    has: (name) => present.has(name),
+    has: (name) => placed.has(name),
     read: archive.read,
     readJson: (name) => readJsonFile(archive, name),
     manifest,
     version: manifest["version"] === 1 ? 1 : 2,
-    bytes,
-    noted,
+    source,
+    note,
+    findChanged,
     place: (name) => {
       const file = placed.get(name);
       if (file === undefined) throw new ZipError(`${name} is not there`);
       return file;
     },
     listFiles: async () => {
-      for (const name of others) if (!noted.has(name)) await note(name);
-      return others.flatMap((name) => noted.get(name) ?? []);
+      for (const name of others) if (!noted.has(name)) await readAndNote(name);
+      return others.map((name) => named.get(name) as unknown as PackedFile);
     },
   };
   return { checks: [passed], pack };
@@ -150,8 +157,11 @@ const isEntryFile = (name: string) =>
 /** Compares all files with the manifest, those too that no other check has read. */
 export async function checkFiles(pack: OpenPack): Promise<PackCheck> {
   try {
-    const changed = findChanged(pack.manifest, await pack.listFiles());
-    return changed ?? packPass("files", "each has the SHA-256 and length of the manifest");
+    await pack.listFiles();
+    const changed = pack.findChanged();
+    return changed === undefined
+      ? packPass("files", "each has the SHA-256 and length of the manifest")
+      : tellChanged(changed);
   } catch (error) {
     if (!(error instanceof ZipError)) throw error;
     return packFault("archive", "archive_unreadable", { problem: error.message });
@@ -159,11 +169,11 @@ export async function checkFiles(pack: OpenPack): Promise<PackCheck> {
 }
 
 export async function openPack(
-  bytes: Uint8Array,
+  source: ByteSource,
   tools: ZipTools,
 ): Promise<{ checks: PackCheck[]; pack: OpenPack | null }> {
   try {
-    return await openArchive(bytes, tools);
+    return await openArchive(source, tools);
   } catch (error) {
     if (!(error instanceof ZipError || error instanceof UnreadableError)) throw error;
     return { checks: [packFault("archive", "archive_unreadable", { problem: error.message })], pack: null };

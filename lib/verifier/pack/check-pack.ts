@@ -4,9 +4,9 @@ import {
   measureGroup,
   parseAttention,
 } from "#lib/protocol/approval/attention";
-import { bytesEqual, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { bytesEqual, hexEncode, sha256, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import type { ZipTools } from "#lib/protocol/encoding/zip";
+import type { ByteSource, ZipTools } from "#lib/protocol/encoding/zip";
 import {
   describePack,
   encodeManifest,
@@ -14,14 +14,19 @@ import {
   findCheckpoints,
   makeManifest,
   numberedFile,
-  type PackAgent,
   type PackFacts,
   type PackPeriod,
   packFiles,
 } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass, withWarnings } from "#lib/protocol/pack/pack-reasons";
-import { renderPackReport } from "#lib/protocol/pack/pack-report";
-import { renderPackCsv } from "#lib/protocol/pack/pack-rows";
+import {
+  createTally,
+  type PackAgent,
+  type Piece,
+  writePackCsv,
+  writePackReport,
+} from "#lib/protocol/pack/pack-report";
+import type { PackRow } from "#lib/protocol/pack/pack-rows";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import type { Cedar } from "#lib/protocol/policy/cedar";
 import type { PastRequest } from "#lib/protocol/policy/suggest";
@@ -45,6 +50,7 @@ import {
   type EntryReaders,
   isUnreadable,
   type OpenReaders,
+  type ReadPart,
   readHere,
 } from "./read-entry";
 import { createRuledList, judgeDerivations } from "./ruled";
@@ -62,6 +68,8 @@ export interface PackRequest {
   cedar?: Cedar;
   /** By default entries are read one after the other. */
   openReaders?: OpenReaders;
+  /** Takes the entries as the report has them, for a reader who shows them too. */
+  onRows?: (rows: readonly PackRow[]) => void;
 }
 
 export interface PackReport {
@@ -70,8 +78,9 @@ export interface PackReport {
   /** Facts of the first agent; null if something failed. */
   facts: PackFacts | null;
   verdict: "valid" | "invalid" | "incomplete";
-  /** `report.html`; null if something failed. */
+  /** `report.html` and `report.csv`, which packs of version 1 don't have; null if something failed. */
   html: Uint8Array | null;
+  csv: Uint8Array | null;
 }
 
 const sentences: Record<PackReport["verdict"], string> = {
@@ -172,25 +181,42 @@ function findDifference(stated: JsonValue | undefined, found: JsonValue, path: s
   return findDifference(stated[name], found[name] ?? null, path === "" ? name : `${path}.${name}`);
 }
 
+/** True if the bytes are these pieces, one after the other. */
+function isMadeOf(bytes: Uint8Array, pieces: readonly Piece[]): boolean {
+  let at = 0;
+  for (const piece of pieces) {
+    const text = typeof piece === "string" ? utf8Encode(piece) : null;
+    const length = typeof piece === "string" ? (text?.length ?? 0) : piece.bytes;
+    const own = bytes.subarray(at, at + length);
+    const isSame =
+      typeof piece === "string"
+        ? bytesEqual(own, text ?? own)
+        : own.length === length && hexEncode(sha256(own)) === piece.sha256;
+    if (!isSame) return false;
+    at += length;
+  }
+  return at === bytes.length;
+}
+
 /** Manifest, report and its CSV are made again from the files, and compared. */
 async function compareWords(pack: OpenPack, agents: readonly PackAgent[]): Promise<PackCheck[]> {
   const { version } = pack;
   const files = await pack.listFiles();
-  const made = makeManifest(agents, files, version);
-  const own = await pack.read(packFiles.manifest);
-  const isOwn = bytesEqual(encodeManifest(agents, files, version), own);
+  const all = agents.map(({ facts }) => facts);
+  const isOwn = bytesEqual(encodeManifest(all, files, version), await pack.read(packFiles.manifest));
   const field = isOwn
     ? ""
-    : findDifference(pack.manifest, made as unknown as JsonObject, "") || "order or spelling";
+    : findDifference(pack.manifest, makeManifest(all, files, version) as unknown as JsonObject, "") ||
+      "order or spelling";
   const written: string[] = [packFiles.report, packFiles.csv, packFiles.requirements];
   const described = files.filter(({ name }) => !written.includes(name));
-  const words = new Map<string, string>([[packFiles.report, renderPackReport(agents, described, version)]]);
+  const words = new Map([[packFiles.report as string, writePackReport(agents, described, version)]]);
   if (version !== 1) {
-    words.set(packFiles.csv, renderPackCsv(agents));
-    words.set(packFiles.requirements, renderRequirementsCsv());
+    words.set(packFiles.csv, writePackCsv(agents));
+    words.set(packFiles.requirements, [renderRequirementsCsv()]);
   }
   let other: string | undefined;
-  for (const [name, text] of words) if (!bytesEqual(utf8Encode(text), await pack.read(name))) other ??= name;
+  for (const [name, pieces] of words) if (!isMadeOf(await pack.read(name), pieces)) other ??= name;
   return [
     isOwn
       ? packPass("manifest", "it says what follows from the files")
@@ -210,7 +236,7 @@ async function compareProgram(pack: OpenPack, program: Uint8Array | null): Promi
 function judge(
   checks: PackCheck[],
   agents: readonly PackAgent[],
-  html: Uint8Array | null = null,
+  { html = null, csv = null }: Partial<Pick<PackReport, "html" | "csv">> = {},
 ): PackReport {
   const isFailed =
     agents.length === 0 || checks.some(({ status }) => status === "fail" || status === "not_run");
@@ -233,6 +259,7 @@ function judge(
     facts: held[0]?.facts ?? null,
     verdict: isFailed ? "invalid" : whole,
     html: isFailed ? null : html,
+    csv: isFailed ? null : csv,
   };
 }
 
@@ -266,22 +293,31 @@ interface AgentRequest {
   period: PackPeriod;
   cedar: Cedar | null;
   readers: EntryReaders;
+  isOfSeveral: boolean;
   onProgress: () => void;
+  onRows: PackRequest["onRows"];
 }
 
 /** Throws {@link UnreadableError}. */
-async function* readFiles(pack: OpenPack, readers: EntryReaders, names: readonly string[]) {
-  for await (const { file, found } of readers.read(names.map(pack.place))) {
-    if (file !== null) pack.noted.set(file.name, file);
-    if ("problem" in found) throw new UnreadableError(found.problem);
-    yield found;
+async function* readFiles(
+  pack: OpenPack,
+  parts: AsyncIterable<ReadPart>,
+  onPart: (part: ReadPart) => void,
+): AsyncGenerator<EntryFindings> {
+  for await (const part of parts) {
+    for (const { file, found } of part.files) {
+      if (file !== null) pack.note(file);
+      if ("problem" in found) throw new UnreadableError(found.problem);
+      yield found;
+    }
+    onPart(part);
   }
 }
 
 /** Checks the files of one agent; `agent` is null after a fault that nothing can follow. */
 async function checkAgentPack(
   pack: OpenPack,
-  { trust, checkpoints, period, cedar, readers, onProgress }: AgentRequest,
+  { trust, checkpoints, period, cedar, readers, isOfSeveral, onProgress, onRows }: AgentRequest,
 ): Promise<{ checks: PackCheck[]; agent: PackAgent | null }> {
   const uses = createUseList();
   const ruled = createRuledList();
@@ -289,26 +325,38 @@ async function checkAgentPack(
   const decided: GroupDecision[] = [];
   const verdicts = createVerdictList();
   const grounds = createGroundList();
-  const onEntry = (found: EntryFindings) => {
+  const { tally, add: addToTally } = createTally();
+  const firstPage = await pack.readJson(numberedFile("record", 1));
+  const style = {
+    ...{ slug: String(firstPage["slug"]), isOfSeveral, version: pack.version },
+    withRows: onRows !== undefined,
+  };
+  const onEntry = (found: EntryFindings, isBeside: boolean) => {
     grounds.add(found.grounds);
     uses.add(found.use);
     ruled.add(found.ruled);
     if (found.past !== null) past.push(found.past);
     if (found.group !== null) decided.push(found.group);
-    verdicts.add(found.said);
+    if (isBeside) verdicts.addBeside(found.said);
+    else verdicts.add(found.said);
     return checkpoints.add(found.entry.file, found.checkpoints);
   };
   const { read, fault } = await readEntries(
     pack,
-    (names) => readFiles(pack, readers, names),
+    (names, isBeside) =>
+      readFiles(pack, readers.read(names.map(pack.place), style), (part) => {
+        if (isBeside) return;
+        addToTally(part.tally);
+        onRows?.(part.rows);
+      }),
     onEntry,
     onProgress,
   );
   if (fault !== null) return { checks: [fault], agent: null };
-  const firstPage = await pack.readJson(numberedFile("record", 1));
   const { before, after, entries } = read;
   const hasRows = pack.has(packFiles.rows);
-  const facts = describePack({ period, firstPage, before, after, entries, hasRows });
+  const { counts } = tally;
+  const facts = describePack({ period, firstPage, before, after, entries, counts, hasRows });
   const foreign = checkpoints.add(`${pack.folder}${numberedFile("record", 1)}`, findCheckpoints(firstPage));
   const record = await followRecord(pack, read, grounds, trust).catch(tellUnreadable);
   const derivations = await judgeDerivations(pack, past, trust);
@@ -325,7 +373,7 @@ async function checkAgentPack(
     checkPeriod(read, facts, holds("record snapshot")),
     ...(foreign === null ? [] : [foreign]),
   ];
-  return { checks, agent: { facts, entries } };
+  return { checks, agent: { facts, tally } };
 }
 
 /** A line for each check: the first that failed, else the first that is open, else that it holds for every agent. */
@@ -368,12 +416,16 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
     done += 1;
     request.onProgress?.(Math.min(done, total), total);
   };
-  const readers = (request.openReaders ?? readHere(request.tools))(pack.bytes, trust, total);
-  const shared = { trust, checkpoints, period, cedar: request.cedar ?? null, readers, onProgress };
+  const readers = (request.openReaders ?? readHere(request.tools))(pack.source, trust, total);
+  const packs = listAgentPacks(pack);
+  const shared: AgentRequest = {
+    ...{ trust, checkpoints, period, cedar: request.cedar ?? null, readers, onProgress },
+    ...{ isOfSeveral: packs.length > 1, onRows: request.onRows },
+  };
   const found: { checks: PackCheck[]; slug: string }[] = [];
   const agents: PackAgent[] = [];
   try {
-    for (const own of listAgentPacks(pack)) {
+    for (const own of packs) {
       const { checks, agent } = await checkAgentPack(own, shared);
       found.push({ checks, slug: agent?.facts.agent.slug ?? own.folder });
       if (agent === null) return judge(joinChecks(found), []);
@@ -392,12 +444,15 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
       await compareProgram(pack, request.program),
     ],
     agents,
-    await pack.read(packFiles.report),
+    request.onRows && {
+      html: await pack.read(packFiles.report),
+      csv: pack.version === 1 ? null : await pack.read(packFiles.csv),
+    },
   );
 }
 
-export async function checkPack(bytes: Uint8Array, request: PackRequest): Promise<PackReport> {
-  const { checks, pack } = await openPack(bytes, request.tools);
+export async function checkPack(source: ByteSource, request: PackRequest): Promise<PackReport> {
+  const { checks, pack } = await openPack(source, request.tools);
   if (pack === null) return judge(checks, []);
   const report = await checkOpen(pack, request).catch((error: unknown) => {
     if (!isUnreadable(error)) throw error;

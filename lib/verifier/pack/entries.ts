@@ -1,7 +1,6 @@
 /** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
 import { base64Decode, bytesEqual } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import type { PackEntry } from "#lib/protocol/pack/pack-entries";
 import {
   filesIn,
   isEndShown,
@@ -18,12 +17,12 @@ import { verifyConsistency } from "#lib/protocol/tlog/merkle";
 import type { SignedEntry } from "#lib/verifier/checks/record-checks";
 import { chooseLogKey, type VerifierTrust } from "#lib/verifier/checks/trust";
 import type { OpenPack } from "./archive";
-import type { EntryFindings } from "./read-entry";
+import type { EntryFindings, PackMark } from "./read-entry";
 
 export interface ReadPack {
-  before: PackEntry | null;
-  after: PackEntry | null;
-  entries: PackEntry[];
+  before: PackMark | null;
+  after: PackMark | null;
+  entries: PackMark[];
   /** Attestation id → its file. */
   answers: Map<string, string>;
   hashes: Map<number, Uint8Array>;
@@ -44,23 +43,23 @@ export function findForeign(
   return [...hashes, ...decided].find((one) => !isListed(one))?.[0];
 }
 
-type ReadFiles = (names: readonly string[]) => AsyncIterable<EntryFindings>;
+type ReadFiles = (names: readonly string[], isBeside: boolean) => AsyncIterable<EntryFindings>;
 
 const entryFiles = ({ names }: OpenPack) =>
   [...filesIn("attestations", names), ...filesIn("decisions", names)].sort(
     (a, b) => readNumber(a) - readNumber(b),
   );
 
-const chooseFolder = ({ isDecision }: PackEntry) => (isDecision ? "decisions/" : "attestations/");
+const chooseFolder = ({ isDecision }: PackMark) => (isDecision ? "decisions/" : "attestations/");
 
 /**
- * The entries of an agent, in their order. `onEntry` sees every one that holds, and may find a fault of its own in it.
- * `fault` is the first; nothing is read after it.
+ * The entries of an agent: those beside the period, then the others in their order. `onEntry` sees every one that holds,
+ * and may find a fault of its own in it. `fault` is the first; nothing is read after it.
  */
 export async function readEntries(
   pack: OpenPack,
   readFiles: ReadFiles,
-  onEntry: (found: EntryFindings) => PackCheck | null,
+  onEntry: (found: EntryFindings, isBeside: boolean) => PackCheck | null,
   onProgress: () => void,
 ): Promise<{ read: ReadPack; fault: PackCheck | null }> {
   const read: ReadPack = {
@@ -73,13 +72,19 @@ export async function readEntries(
     decided: [],
   };
   const beside = [packFiles.before, packFiles.after, packFiles.newest].filter(pack.has);
-  const files = [...entryFiles(pack), ...beside];
-  let i = 0;
-  for await (const found of readFiles(files.map((file) => `${pack.folder}${file}`))) {
-    const fault = addEntry(read, String(files[i]), found) ?? onEntry(found);
-    if (fault !== null) return { read, fault };
-    i += 1;
-    onProgress();
+  for (const files of [beside, entryFiles(pack)]) {
+    const isBeside = files === beside;
+    let i = 0;
+    const found = readFiles(
+      files.map((file) => `${pack.folder}${file}`),
+      isBeside,
+    );
+    for await (const one of found) {
+      const fault = addEntry(read, String(files[i]), one) ?? onEntry(one, isBeside);
+      if (fault !== null) return { read, fault };
+      i += 1;
+      if (!isBeside) onProgress();
+    }
   }
   return { read, fault: null };
 }
@@ -87,14 +92,14 @@ export async function readEntries(
 function addEntry(read: ReadPack, file: string, found: EntryFindings): PackCheck | null {
   const { entry, checked, attestationId, decided } = found;
   const name = entry.isDecision ? "decisions" : "attestations";
-  const foreign = packFault(name, "entry_foreign", { file });
+  const tellForeign = () => packFault(name, "entry_foreign", { file });
   if (!checked.ok) return packFault(name, "entry_invalid", { file, problem: checked.problem });
   const isBeside = !file.includes("/");
   if (!isBeside && !(readNumber(file) === entry.sequence && file.startsWith(chooseFolder(entry))))
-    return foreign;
+    return tellForeign();
   if (checked.signed !== null) read.held.set(entry.sequence, checked.signed);
   const known = read.hashes.get(entry.sequence);
-  if (known !== undefined && !bytesEqual(known, checked.payloadHash)) return foreign;
+  if (known !== undefined && !bytesEqual(known, checked.payloadHash)) return tellForeign();
   read.hashes.set(entry.sequence, checked.payloadHash);
   if (attestationId !== null) read.answers.set(attestationId, file);
   read.decided.push(...decided);
@@ -128,7 +133,7 @@ export function checkAgent({ before, after, entries }: ReadPack, slug: string, i
 /** Within it, requests that come at once may be recorded in another order than they came. */
 const disorderMs = 60_000;
 
-function findPadding(entries: readonly PackEntry[], { from, to }: PackPeriod): PackEntry | undefined {
+function findPadding(entries: readonly PackMark[], { from, to }: PackPeriod): PackMark | undefined {
   const [first, last] = [Date.parse(from) - disorderMs, Date.parse(to) + disorderMs];
   return entries.find(({ time }) => time !== null && !(Date.parse(time) >= first && Date.parse(time) < last));
 }

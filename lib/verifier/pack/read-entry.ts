@@ -7,14 +7,20 @@ import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approv
 import { parseDecisionStatement } from "#lib/protocol/approval/approval-decision";
 import { type GroupDecision, readGroupDecision } from "#lib/protocol/approval/attention";
 import { checkOpening } from "#lib/protocol/approval/opening";
-import { bytesEqual, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalHash,
   canonicalJson,
   isJsonObject,
   type JsonObject,
 } from "#lib/protocol/encoding/canonical-json";
-import { inflateFile, type PlacedFile, ZipError, type ZipTools } from "#lib/protocol/encoding/zip";
+import {
+  type ByteSource,
+  inflateFile,
+  type PlacedFile,
+  ZipError,
+  type ZipTools,
+} from "#lib/protocol/encoding/zip";
 import {
   CHANGE_FILE_TYPE,
   DECISION_FILE_TYPE,
@@ -22,6 +28,8 @@ import {
   readPackEntry,
 } from "#lib/protocol/pack/pack-entries";
 import { describeFile, findCheckpoints, type PackedFile } from "#lib/protocol/pack/pack-manifest";
+import { type PackTally, type Piece, type RowStyle, tallyEntries } from "#lib/protocol/pack/pack-report";
+import type { PackRow } from "#lib/protocol/pack/pack-rows";
 import type { PastRequest } from "#lib/protocol/policy/suggest";
 import { type AgentChange, parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-heads";
 import { checkLogEntry } from "#lib/verifier/checks/check-log-entry";
@@ -174,9 +182,12 @@ function listDecided({ human_authorization: object }: JsonObject): [number, Uint
   return decided === null ? [] : [[decided.place.sequence, decided.payloadHash]];
 }
 
+/** Fields of each entry that the checks over all entries need. */
+export type PackMark = Pick<PackEntry, "sequence" | "file" | "slug" | "state" | "time" | "isDecision">;
+
 /** Findings of one file: that it holds, and what the checks over all entries read of it. */
 export interface EntryFindings {
-  entry: PackEntry;
+  entry: PackMark;
   checked: CheckedEntry;
   /** Null for a decision. */
   attestationId: string | null;
@@ -185,22 +196,26 @@ export interface EntryFindings {
   /** Notes that this reader has not found before. */
   checkpoints: string[];
   grounds: Ground[];
-  use: UseFacts;
+  use: UseFacts | null;
   ruled: RuledFacts;
   past: PastRequest | null;
   group: GroupDecision | null;
   said: Said;
 }
 
+const toMark = ({ sequence, file, slug, state, time, isDecision }: PackEntry): PackMark => ({
+  ...{ sequence, file, slug, state, time, isDecision },
+});
+
 /** `name`: in the archive. Throws {@link UnreadableError} for what is no entry. */
 function createEntryReader(trust: VerifierTrust) {
   const notes = new Set<string>();
-  return async (name: string, json: JsonObject): Promise<EntryFindings> => {
+  return async (name: string, json: JsonObject) => {
     const entry = readPackEntry(name, json);
     const checkpoints = findCheckpoints(json).filter((note) => !notes.has(note));
     for (const note of checkpoints) notes.add(note);
-    return {
-      entry,
+    const found: EntryFindings = {
+      entry: toMark(entry),
       checked: await checkEntry(json, trust),
       attestationId: entry.isDecision ? null : String(json["attestation_id"]),
       decided: entry.isDecision ? [] : listDecided(json),
@@ -212,6 +227,7 @@ function createEntryReader(trust: VerifierTrust) {
       group: readGroupDecision(entry, json),
       said: readSaid(entry, json),
     };
+    return { entry, found };
   };
 }
 
@@ -221,40 +237,172 @@ export interface ReadFile {
   found: EntryFindings | { problem: string };
 }
 
-/** Throws nothing for anything in the file. */
-export function createFileReader(bytes: Uint8Array, tools: ZipTools, trust: VerifierTrust) {
+/** Some files of a pack, with the report's rows for those that hold. */
+export interface ReadPart {
+  files: ReadFile[];
+  tally: PackTally;
+  rows: PackRow[];
+}
+
+/** How the report has the entries; `withRows`: for a reader who shows them too. */
+export type ReadStyle = RowStyle & { withRows: boolean };
+
+/** Stands for a part of the report, to compare it with the pack's. */
+function toHash(text: string): Piece {
+  const bytes = utf8Encode(text);
+  return { sha256: hexEncode(sha256(bytes)), bytes: bytes.length };
+}
+
+/** Throws nothing for anything in the files. */
+export function createPartReader(source: ByteSource, tools: ZipTools, trust: VerifierTrust) {
   const readEntry = createEntryReader(trust);
-  return async (placed: PlacedFile): Promise<ReadFile> => {
-    let file: PackedFile | null = null;
-    try {
-      const content = await inflateFile(bytes, placed, tools);
-      file = describeFile(placed.name, content);
-      return { file, found: await readEntry(placed.name, parsePackJson(placed.name, content)) };
-    } catch (error) {
-      if (!isUnreadable(error)) throw error;
-      return { file, found: { problem: error.message } };
+  return async (placed: readonly PlacedFile[], style: ReadStyle): Promise<ReadPart> => {
+    const files: ReadFile[] = [];
+    const held: PackEntry[] = [];
+    for (const one of placed) {
+      let file: PackedFile | null = null;
+      try {
+        const content = await inflateFile(source, one, tools);
+        file = describeFile(one.name, content);
+        const { entry, found } = await readEntry(one.name, parsePackJson(one.name, content));
+        files.push({ file, found });
+        if (found.checked.ok) held.push(entry);
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+        files.push({ file, found: { problem: error.message } });
+      }
     }
+    const { tally, rows } = tallyEntries(held, style, toHash);
+    return { files, tally, rows: style.withRows ? rows : [] };
   };
 }
 
 /** Reads files of entries, and answers them in their order. */
 export interface EntryReaders {
-  read(files: readonly PlacedFile[]): AsyncIterable<ReadFile>;
+  read(files: readonly PlacedFile[], style: ReadStyle): AsyncIterable<ReadPart>;
   close(): void;
 }
 
 /** Readers of the entries of one archive, with whatever threads there are. */
-export type OpenReaders = (bytes: Uint8Array, trust: VerifierTrust, entries: number) => EntryReaders;
+export type OpenReaders = (source: ByteSource, trust: VerifierTrust, entries: number) => EntryReaders;
+
+/** So few that a fault ends the run soon, and so many that a message costs little. */
+const filesPerPart = 64;
+
+const cutInParts = (files: readonly PlacedFile[]) =>
+  Array.from({ length: Math.ceil(files.length / filesPerPart) }, (_, i) =>
+    files.slice(i * filesPerPart, (i + 1) * filesPerPart),
+  );
 
 /** One after the other, here. */
 export const readHere =
   (tools: ZipTools): OpenReaders =>
-  (bytes, trust) => {
-    const readFile = createFileReader(bytes, tools, trust);
+  (source, trust) => {
+    const readPart = createPartReader(source, tools, trust);
     return {
-      read: async function* (files) {
-        for (const file of files) yield await readFile(file);
+      read: async function* (files, style) {
+        for (const part of cutInParts(files)) yield await readPart(part, style);
       },
       close: () => undefined,
+    };
+  };
+
+/** A thread that runs {@link createPartReader}, and answers in turn. */
+export interface EntryThread {
+  read(files: readonly PlacedFile[], style: ReadStyle): Promise<ReadPart>;
+  end(): void;
+}
+
+export interface PartRequest {
+  files: readonly PlacedFile[];
+  style: ReadStyle;
+}
+
+/** A thread that answers each message with another, in turn; `onAnswer` and `onFailure` are called with what comes. */
+export function askThread(
+  send: (request: PartRequest) => void,
+  end: () => void,
+): EntryThread & { onAnswer(part: ReadPart): void; onFailure(error: Error): void } {
+  const waiting: { resolve(found: ReadPart): void; reject(error: Error): void }[] = [];
+  return {
+    onAnswer: (part) => waiting.shift()?.resolve(part),
+    onFailure: (error) => {
+      for (const { reject } of waiting.splice(0)) reject(error);
+    },
+    read: (files, style) => {
+      const found = new Promise<ReadPart>((resolve, reject) => waiting.push({ resolve, reject }));
+      // It is awaited in its turn, or not at all after a fault.
+      found.catch(() => undefined);
+      send({ files, style });
+      return found;
+    },
+    end,
+  };
+}
+
+/** So many entries are read in the time that a thread takes to start. */
+const entriesPerThread = 250;
+const partsPerThread = 2;
+/** Parts that are read before their turn, or wait to be. */
+const partsAhead = 8;
+
+/** Lets the answers of threads in. */
+const rest = () =>
+  new Promise<void>((done) => ("setImmediate" in globalThis ? setImmediate(() => done()) : setTimeout(done)));
+
+/** A thread for each further processor there is work for; this one reads too while it waits for them. */
+export const readInThreads =
+  (
+    processors: number,
+    startThread: (source: ByteSource, trust: VerifierTrust) => EntryThread,
+    tools: ZipTools,
+  ): OpenReaders =>
+  (source, trust, entries) => {
+    const count = Math.min(processors - 1, Math.floor(entries / entriesPerThread));
+    if (count < 1) return readHere(tools)(source, trust, entries);
+    const threads = Array.from({ length: count }, () => ({ ...startThread(source, trust), asked: 0 }));
+    const readOwn = createPartReader(source, tools, trust);
+    return {
+      read: async function* (files, style) {
+        const parts = cutInParts(files);
+        const asked: Promise<void>[] = [];
+        const found: ReadPart[] = [];
+        /** Index of the next part that nobody reads. */
+        let free = 0;
+        const keep = async (i: number, part: Promise<ReadPart>) => {
+          found[i] = await part;
+        };
+        const claim = (read: (part: readonly PlacedFile[]) => Promise<ReadPart>) => {
+          const i = free;
+          free += 1;
+          const done = keep(i, read(parts[i] ?? []));
+          // A failure is met in its turn.
+          done.catch(() => undefined);
+          asked[i] = done;
+          return done;
+        };
+        const isFree = (at: number) =>
+          free < Math.min(parts.length, at + count * partsPerThread + partsAhead);
+        for (let at = 0; at < parts.length; at += 1) {
+          while (found[at] === undefined) {
+            for (const thread of threads)
+              while (thread.asked < partsPerThread && isFree(at)) {
+                thread.asked += 1;
+                void claim((part) => thread.read(part, style).finally(() => (thread.asked -= 1)));
+              }
+            if (!isFree(at)) await asked[at];
+            else {
+              await claim((part) => readOwn(part, style));
+              await rest();
+            }
+          }
+          yield found[at] as ReadPart;
+          delete found[at];
+          delete asked[at];
+        }
+      },
+      close: () => {
+        for (const { end } of threads) end();
+      },
     };
   };

@@ -59,7 +59,7 @@ export interface UseFacts {
 }
 
 export interface UseList {
-  add(facts: UseFacts): void;
+  add(facts: UseFacts | null): void;
   judge(): PackCheck;
 }
 
@@ -129,19 +129,22 @@ const slackMs = 2_000;
 /** True if it may be a use that nobody can read. */
 const isUnread = ({ decision }: PackEntry) => decision === null || decision === "approved";
 
-/** Reads nothing but the place of an entry outside the period. */
-export function readUse(entry: PackEntry, json: JsonObject): UseFacts {
+/** Null for an entry that no use depends on. Of an entry outside the period nothing is read. */
+export function readUse(entry: PackEntry, json: JsonObject): UseFacts | null {
   const { file, sequence: number, state, isDecision } = entry;
   const isInside = /(?:^|\/)(?:decisions|attestations)\//.test(file);
   const isHidden = isInside && (state === "erased" || state === "withheld");
   const object = isInside ? parseHumanAuthorization(json["human_authorization"]) : null;
   const predicate = object === null || isDecision ? undefined : readPredicate(json);
+  const unread = !isHidden ? null : isDecision && isUnread(entry) ? "use" : "other";
+  const revoked = isInside ? readRevoked(json) : null;
+  if (unread === null && revoked === null && object === null) return null;
   return {
     file,
     number,
     isDecision,
-    unread: !isHidden ? null : isDecision && isUnread(entry) ? "use" : "other",
-    revoked: isInside ? readRevoked(json) : null,
+    unread,
+    revoked,
     object,
     timestamp: predicate?.timestamp,
     claimedAt: predicate?.approval_stopped?.claimed_at,
@@ -262,6 +265,7 @@ export function createUseList(): UseList {
 
   return {
     add: (facts) => {
+      if (facts === null) return;
       const { number, object, revoked: taken } = facts;
       if (facts.unread !== null) withoutContent += 1;
       if (facts.unread === "use") unread.push(number);

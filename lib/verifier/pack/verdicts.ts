@@ -46,21 +46,30 @@ const readPayload = ({ payload }: JsonObject) => (typeof payload === "string" ? 
 export function readSaid({ sequence: number, isDecision, decision }: PackEntry, json: JsonObject): Said {
   const payload = readPayload(json);
   const isApproval = decision === "approved";
-  const none = { predicate: null, frozen: undefined, cancelled: null, amends: null, isErased: false };
-  const nothing = { ...none, number, isApproval, isUnread: false };
+  const said: Said = {
+    number,
+    predicate: null,
+    frozen: undefined,
+    isApproval,
+    cancelled: null,
+    amends: null,
+    isErased: false,
+    isUnread: false,
+  };
   if (json["type"] === CHANGE_FILE_TYPE) {
     const change = payload && parseChangeStatement(payload);
-    if (change?.change === "frozen") return { ...nothing, frozen: change.changed_at };
-    return change?.change === "unfrozen" ? { ...nothing, frozen: null } : nothing;
+    if (change?.change === "frozen") return { ...said, frozen: change.changed_at };
+    return change?.change === "unfrozen" ? { ...said, frozen: null } : said;
   }
   if (isDecision) {
     const cancelled =
       decision === "cancelled" && payload ? (parseDecisionStatement(payload)?.request_hash ?? null) : null;
     const { amends } = parseHumanAuthorization(json["human_authorization"])?.request ?? {};
-    return { ...nothing, cancelled, amends: amends?.request_hash ?? null, isErased: payload === null };
+    return { ...said, cancelled, amends: amends?.request_hash ?? null, isErased: payload === null };
   }
   const predicate = (payload && parseActionStatement(payload)?.predicate) ?? null;
-  if (predicate === null) return { ...nothing, isUnread: true };
+  said.isUnread = predicate === null;
+  if (predicate === null) return said;
   const { timestamp, registered, verdicts, agent_signature, agent_frozen_at } = predicate;
   const kept: SaidPredicate = {
     timestamp,
@@ -70,7 +79,8 @@ export function readSaid({ sequence: number, isDecision, decision }: PackEntry, 
   };
   if (agent_signature !== undefined) kept.agent_signature = agent_signature;
   if (agent_frozen_at !== undefined) kept.agent_frozen_at = agent_frozen_at;
-  return { ...nothing, predicate: kept };
+  said.predicate = kept;
+  return said;
 }
 
 /** State at an entry, unknown before the pack begins. */
@@ -151,21 +161,38 @@ function follow(known: Known, said: Said): PackCheck | null {
   return isAsSaid ? null : packFault("verdicts", "client_gap_mismatch", { number });
 }
 
+/** Entries are added in their order, but for those beside the period, which come first. */
 export function createVerdictList() {
-  const said = new Map<number, Said>();
+  const known: Known = {
+    ...{ number: 0, frozen: null, last: new Map(), signed: new Map(), lastOfOthers: 0 },
+    ...{ isWhole: true, cancelled: new Set(), amended: new Set() },
+  };
+  const beside: Said[] = [];
+  let fault: PackCheck | null = null;
+  let count = 0;
+  const goOn = (said: Said) => {
+    if (said.predicate !== null) count += 1;
+    fault ??= follow(known, said);
+  };
+  /** The period's own file is read for an entry that is in another beside it too. */
+  const passBeside = (before: number) => {
+    while (beside[0] !== undefined && beside[0].number <= before) {
+      const said = beside.shift() as Said;
+      if (said.number !== before && said.number !== known.number) goOn(said);
+    }
+  };
   return {
-    add: (one: Said): void => void said.set(one.number, one),
+    addBeside: (said: Said): void => {
+      beside.push(said);
+      beside.sort((a, b) => a.number - b.number);
+    },
+    add: (said: Said): void => {
+      passBeside(said.number);
+      goOn(said);
+    },
     judge: (): PackCheck => {
-      const known: Known = {
-        ...{ number: 0, frozen: null, last: new Map(), signed: new Map(), lastOfOthers: 0 },
-        ...{ isWhole: true, cancelled: new Set(), amended: new Set() },
-      };
-      const inOrder = [...said.values()].sort((a, b) => a.number - b.number);
-      for (const one of inOrder) {
-        const fault = follow(known, one);
-        if (fault !== null) return fault;
-      }
-      const count = inOrder.filter(({ predicate }) => predicate !== null).length;
+      passBeside(Number.POSITIVE_INFINITY);
+      if (fault !== null) return fault;
       return packPass(
         "verdicts",
         `what ${formatCount(count, "attestation")} say about a freeze and about the agent's own numbers fits the entries before them, as far as these are here`,
