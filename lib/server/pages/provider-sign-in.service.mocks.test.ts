@@ -245,10 +245,14 @@ describe("sign-in with a provider", () => {
       await expect(saveProviderGroup(test.app.context, ada, wish)).rejects.toMatchObject({
         errorName: "forbidden",
       });
-      const foreign = { ...wish, groupId: "01999999-9999-7999-8999-999999999999" };
-      await expect(saveProviderGroup(test.app.context, owner, foreign)).rejects.toMatchObject({
-        errorName: "not_found",
-      });
+      const other = (await addOwner(test.app.context, `b@other${counter}.example`, { name: "B" })) ?? "";
+      const stranger = await signInPerson(test.app.context, `b@other${counter}.example`, other);
+      await saveGroup(test.app.context, stranger, { id: null, name: "theirs", memberIds: [] });
+      const theirs = (await listApprovers(test.app.context, stranger)).groups[0]?.id ?? "";
+      for (const groupId of ["01999999-9999-7999-8999-999999999999", theirs])
+        await expect(saveProviderGroup(test.app.context, owner, { ...wish, groupId })).rejects.toMatchObject({
+          errorName: "not_found",
+        });
       await expect(saveProviderGroup(test.app.context, owner, { ...wish, role: null })).rejects.toThrow(
         "choose a role",
       );

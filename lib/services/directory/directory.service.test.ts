@@ -13,7 +13,11 @@ import { addApprover, listApprovers } from "#lib/services/accounts/approvers";
 import { nameDeputy } from "#lib/services/accounts/deputies";
 import { inviteMember } from "#lib/services/accounts/invitations";
 import { beginEnrolment, finishEnrolment, requireOwnApprover } from "#lib/services/accounts/passkeys";
-import { removeProviderGroup, saveProviderGroup } from "#lib/services/accounts/provider-groups";
+import {
+  applyProviderGroups,
+  removeProviderGroup,
+  saveProviderGroup,
+} from "#lib/services/accounts/provider-groups";
 import { joinByDomain } from "#lib/services/accounts/provider-sign-in";
 import { readRoster, runRosterRound } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
@@ -555,6 +559,20 @@ describe("groups of the directory", () => {
     expect([await rolesOf(address("ada")), await placesOf("ada")]).toEqual([["member"], []]);
   });
 
+  it("are the only ones that count once there is one: claims of a sign-in don't", async () => {
+    const ada = await provision("ada");
+    await mapGroup("Money", "admin", null);
+    const { userId } = await signInPerson(context, address("ada"), organizationId);
+    const signIn = () =>
+      applyProviderGroups(context, { organizationId, userId, email: address("ada"), ip: null }, ["Money"]);
+    await pushGroup("Others", ada);
+    await signIn();
+    expect(await rolesOf(address("ada"))).toEqual(["member"]);
+    await query("DELETE FROM directory_groups WHERE organization_id = $1", organizationId);
+    await signIn();
+    expect(await rolesOf(address("ada"))).toEqual(["admin"]);
+  });
+
   it("leave what an owner gave by hand", async () => {
     const ada = await provision("ada");
     const { userId } = await signInPerson(context, address("ada"), organizationId);
@@ -641,14 +659,22 @@ describe("a stolen key of the directory", () => {
 
   it("changes nothing once it is revoked, also while its request runs, or once its maker is no owner", async () => {
     const ada = await provision("ada");
+    await mapGroup("Admins", "admin", null);
+    const admins = await pushGroup("Admins");
     const { limiter } = context;
     const consume = limiter.consume.bind(limiter);
-    const spy = vi.spyOn(limiter, "consume").mockImplementationOnce(async (...given) => {
-      await query("UPDATE api_keys SET revoked_at = now() WHERE organization_id = $1", organizationId);
-      return consume(...given);
-    });
-    expect((await deactivate(ada)).status).toBe(401);
-    spy.mockRestore();
+    const setRevoked = (at: "now()" | "NULL") =>
+      query(`UPDATE api_keys SET revoked_at = ${at} WHERE organization_id = $1`, organizationId);
+    const member = { op: "add", path: "members", value: [{ value: ada }] };
+    for (const write of [() => deactivate(ada), () => patch(`/Groups/${admins}`, member)]) {
+      await setRevoked("NULL");
+      const spy = vi.spyOn(limiter, "consume").mockImplementationOnce(async (...given) => {
+        await setRevoked("now()");
+        return consume(...given);
+      });
+      expect((await write()).status).toBe(401);
+      spy.mockRestore();
+    }
     expect(await rolesOf(address("ada"))).toEqual(["member"]);
     ({ text: key } = await makeApiKey(context, owner, { name: "d", scopes: ["scim"], lifetimeDays: null }));
     await addOwner(context, address("second"), { organizationId });
