@@ -255,11 +255,11 @@ describe("a second factor", () => {
   });
 
   it("comes before a key that could go around it", async () => {
-    await setSecondFactor(context, owner, ["erase", "rules", "freeze"]);
+    await setSecondFactor(context, owner, ["erase", "rules", "freeze", "members"]);
     const again = await signIn(owner.email, owner.organizationId);
-    const make = (scope: "erase" | "rules" | "freeze" | "attest") =>
+    const make = (scope: "erase" | "rules" | "freeze" | "scim" | "attest") =>
       makeApiKey(context, again, { name: "k", scopes: [scope], lifetimeDays: null });
-    for (const scope of ["erase", "rules", "freeze"] as const)
+    for (const scope of ["erase", "rules", "freeze", "scim"] as const)
       await expect(make(scope)).rejects.toThrow(asks);
     await make("attest");
   });
