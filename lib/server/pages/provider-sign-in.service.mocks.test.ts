@@ -314,6 +314,15 @@ describe("sign-in with a provider", () => {
         expect((await send(await provider.logOut(`ada-${domain}`, changed))).status).toBe(400);
       expect(await sessionsOf(`ada@${domain}`)).toBe(1);
     });
+
+    it("takes those of a whole company at once, and limits only what doesn't verify", async () => {
+      const { LIMIT_APPROVE_PER_MINUTE: limit } = test.app.env;
+      const token = await provider.logOut(`ada-${domain}`);
+      for (let i = 0; i <= limit; i += 1) expect((await send(token)).status).toBe(200);
+      const refused = [];
+      for (let i = 0; i <= limit; i += 1) refused.push((await send("x")).status);
+      expect([refused[0], refused.at(-1)]).toEqual([400, 429]);
+    });
   });
 
   it("doesn't link a provider's account to whoever is signed in in the browser", async () => {

@@ -10,7 +10,7 @@ import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
 import type { Adapter, AdapterSession } from "next-auth/adapters";
 import type { HttpContext } from "#lib/api/http/context";
 import { makeToken, readToken } from "#lib/api/http/link-token";
-import { enforceLimit, limitPolicy } from "#lib/api/http/pipeline";
+import { limitPolicy } from "#lib/api/http/pipeline";
 import { accounts, sessions, users, verificationTokens } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
@@ -307,24 +307,28 @@ export async function completeProviderSignIn(request: Request): Promise<Response
   return asRedirect(await handlers.GET(new NextRequest(url, { headers })));
 }
 
-const badLogout = (description: string) =>
+const badLogout = (description: string, status = 400) =>
   Response.json(
     { error: "invalid_request", error_description: description },
-    { status: 400, headers: { "cache-control": "no-store" } },
+    { status, headers: { "cache-control": "no-store" } },
   );
 
-/** OpenID Connect Back-Channel Logout 1.0: the provider ends a person's sessions here, all of them. */
+/**
+ * OpenID Connect Back-Channel Logout 1.0: the provider ends a person's sessions here, all of them. Only tokens that don't verify
+ * are limited: a provider doesn't send a logout again that was refused, and may send those of a whole company at once.
+ */
 export async function endProviderSessions(request: Request): Promise<Response> {
   const { context, env } = await getApp();
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: audience } = env;
   if (issuer === undefined || audience === undefined) return badLogout("no provider is set here");
-  await enforceLimit(
-    context,
-    limitPolicy(env, "approve"),
-    requestAddress(await getApp(), request.headers) ?? "",
-  );
+  const { limiter } = context;
+  const policy = limitPolicy(env, "approve");
+  const client = requestAddress(await getApp(), request.headers) ?? "";
+  const tooMany = "too many tokens that don't verify; try again in a minute";
+  if (limiter.spent(policy, client) !== null) return badLogout(tooMany, 429);
   const token = await readLogoutToken(request, issuer, audience);
-  if (typeof token !== "object") return badLogout(token);
+  if (typeof token !== "object")
+    return (await limiter.consume(policy, client)).allowed ? badLogout(token) : badLogout(tooMany, 429);
   const userId = await findLinkedUser(context.database.db, issuer, token.sub);
   // Who never signed in here has no sessions to end.
   if (userId !== null) await endSessionsOf(context, userId);
