@@ -13,6 +13,7 @@ const headings = {
 /** `isOwn`: this visitor has just approved. */
 export function writeHeading(view: ApprovalView, isOwn: boolean): string {
   const { status, approvals, revoked_at, request } = view;
+  if (view.planted !== null) return "This was a planted request";
   if (view.amended_path !== null) return "This request was changed";
   if (revoked_at !== null) return "This approval was taken back";
   const missing = approvals.required - approvals.given;

@@ -7,6 +7,7 @@ import { Timestamp } from "#components/ui/timestamp";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { findEnd } from "#lib/protocol/approval/approval-end";
 import { describeGroups, describeUnasked } from "#lib/protocol/approval/decided-words";
+import type { PlantedOutcome } from "#lib/protocol/approval/planted";
 import { HowChecked } from "./how-checked";
 
 interface OutcomeProps {
@@ -130,7 +131,35 @@ function Unasked({ view, words }: { readonly view: ApprovalView; readonly words:
   );
 }
 
+const plantedTitles: Record<PlantedOutcome, string> = {
+  denied: "Well caught",
+  corrected: "Well caught",
+  approved: "Not caught",
+  changed: "Not caught",
+  expired: "Expired",
+  withdrawn: "Cancelled",
+};
+
+const plantedTones: Record<string, CalloutTone> = { "Well caught": "pass", "Not caught": "warn" };
+
+/** Your organization wants to know whether its requests are read: the group is counted, nobody in it. */
+function PlantedEnd({ mistake }: { readonly mistake: string }) {
+  return (
+    <>
+      <p>
+        No agent asked for this. Your organization made it from a real request, with one fact made wrong:{" "}
+        <AgentText value={mistake} hideWarnings />
+      </p>
+      <p className="mt-2">
+        Nothing was approved, and nothing can run from it. How it ended counts for the group. Who decided
+        isn't stored.
+      </p>
+    </>
+  );
+}
+
 function Explanation({ view }: { readonly view: ApprovalView }) {
+  if (view.planted !== null) return <PlantedEnd mistake={view.planted.mistake} />;
   const unasked = describeUnasked(view.decided_by, view.status);
   if (unasked !== null && view.revoked_at === null) return <Unasked view={view} words={unasked} />;
   switch (view.status) {
@@ -178,11 +207,14 @@ const titles: Record<ApprovalView["status"], string> = {
 
 export function Outcome({ view, wasOpenedLate }: OutcomeProps) {
   const isTakenBack = view.revoked_at !== null;
-  const title = isTakenBack ? "Taken back" : view.amended_path === null ? titles[view.status] : "Changed";
+  const { planted } = view;
+  const ended = isTakenBack ? "Taken back" : view.amended_path === null ? titles[view.status] : "Changed";
+  const title = planted === null ? ended : plantedTitles[planted.outcome];
+  const tone = isTakenBack ? "info" : planted === null ? tones[view.status] : plantedTones[title];
   return (
     <div role="status">
       <Callout
-        tone={isTakenBack ? "info" : tones[view.status]}
+        tone={tone ?? "info"}
         title={
           wasOpenedLate ? (
             <>

@@ -63,5 +63,6 @@ export function makeView(): ApprovalView {
     looking: [],
     deputies: [],
     questions: [],
+    planted: null,
   };
 }

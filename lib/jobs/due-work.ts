@@ -141,6 +141,10 @@ export function startInterval(
   };
 }
 
+/** From 0 on, below 1. */
+export const randomShare = ({ random }: { random: (length: number) => Uint8Array }) =>
+  new DataView(random(4).buffer.slice(0)).getUint32(0) / 2 ** 32;
+
 /** A round that is due while another one runs is left out. */
 export function oneAtATime(work: Work): Work {
   let isRunning = false;

@@ -31,6 +31,7 @@ import { checkDueDomains } from "#lib/services/accounts/domains";
 import { runRosterRound } from "#lib/services/accounts/roster";
 import { explainNobody } from "#lib/services/accounts/sign-up";
 import type { Context } from "#lib/services/approvals/context";
+import { runPlantedRound } from "#lib/services/approvals/planted";
 import { startRetryLoop } from "#lib/services/approvals/world-id/retry-submissions";
 import { eraseOutdated } from "#lib/services/attestations/retention";
 import { utcDay } from "#lib/services/keys/api-keys";
@@ -136,6 +137,15 @@ function startRosterRounds(context: Context): () => Promise<void> {
   );
 }
 
+const plantedRoundMs = 20_000;
+
+function startPlantedRounds(context: Context): () => Promise<void> {
+  const run = oneAtATime(() => runPlantedRound(context));
+  return startInterval(plantedRoundMs, run, (error) =>
+    context.logger.warn({ err: error }, "a round of planted requests failed; the next one tries again"),
+  );
+}
+
 /** Closed sign-up on a new database leaves nobody who could invite the first person. */
 async function warnIfNobody(context: Context): Promise<void> {
   const nobody = await explainNobody(context, context.database.db);
@@ -153,6 +163,7 @@ export function startBackground(context: Context): () => Promise<void> {
     startRetention(context),
     startRosterRounds(context),
     startDeputyRounds(context),
+    startPlantedRounds(context),
     startAuditExport(context),
     openPublisher(context),
     startHousekeeping(context),

@@ -782,7 +782,7 @@ class KeyInfo(TypedDict):
 
 class LogStatementsStatementsItem(TypedDict):
     number: int
-    kind: Literal["key_event", "epoch", "agent_heads", "ruleset", "approver_roster"]
+    kind: Literal["key_event", "epoch", "agent_heads", "ruleset", "approver_roster", "planted_requests"]
     log_origin: str
     log_index: int
     payload: str

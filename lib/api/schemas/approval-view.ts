@@ -4,6 +4,7 @@ import { type Question, questionLimits } from "#lib/protocol/approval/amendment"
 import type { ApprovalBinding, ApprovalCheckName, ApprovalRequest } from "#lib/protocol/approval/approval";
 import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
 import type { Decider } from "#lib/protocol/approval/decided-by";
+import type { PlantedOutcome } from "#lib/protocol/approval/planted";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { ApprovalLevel, ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
 import type { PreviouslyDenied } from "./authorization-state";
@@ -78,6 +79,8 @@ export interface ApprovalView {
   /** Path of the page of the request that changed this one. */
   amended_path: string | null;
   questions: Question[];
+  /** How a planted request ended, and what was wrong in it; null before its end as for any other. */
+  planted: { outcome: PlantedOutcome; mistake: string } | null;
 }
 
 /**

@@ -16,7 +16,7 @@ const signed = {
 
 const loggedStatement = z.strictObject({
   number: z.number().int(),
-  kind: z.enum(["key_event", "epoch", "agent_heads", "ruleset", "approver_roster"]),
+  kind: z.enum(["key_event", "epoch", "agent_heads", "ruleset", "approver_roster", "planted_requests"]),
   log_origin: z.string(),
   log_index: z.number().int(),
   ...signed,

@@ -257,6 +257,18 @@ export const defaultGroupForm = z.object({ group_id: z.preprocess(emptyAsNull, i
 
 export const passkeyIdForm = z.object({ approver_id: id, passkey_id: id });
 export const attentionForm = z.object({ group_id: id, measured: z.enum(["yes", "no"]) });
+export const plantedForm = z.object({
+  group_id: id,
+  per_month: z.preprocess(
+    emptyAsNull,
+    z.coerce
+      .number("must be a whole number")
+      .int("must be a whole number")
+      .min(1, "must be 1-20")
+      .max(20, "must be 1-20")
+      .nullable(),
+  ),
+});
 export const requesterForm = z.object({ requester_may_approve: z.enum(["yes", "no"]) });
 
 const noticeRequests = ["all", "named", "none"] as const;

@@ -233,6 +233,8 @@ export const approvers = pgTable(
     last_resort: uuid(),
     /** Since when an owner lets a group's attention be measured; null: it isn't. */
     attention_since: at("attention_since"),
+    /** How many requests an owner lets be planted for a group in each 30 days; null: none. */
+    planted_per_month: smallint(),
     /** The group that is notified if a request names nobody. */
     is_default: boolean().notNull().default(false),
     /** Which requests they get a mail about; `all`: members only. */
@@ -312,9 +314,8 @@ export const deputies = pgTable(
 export const requestApprovers = pgTable(
   "request_approvers",
   {
-    request_id: text()
-      .notNull()
-      .references(() => authorizationRequests.id),
+    /** A request's, or a planted one's. */
+    request_id: text().notNull(),
     approver_id: uuid()
       .notNull()
       .references(() => approvers.id, { onDelete: "cascade" }),
@@ -353,5 +354,83 @@ export const notices = pgTable(
     primaryKey({ columns: [t.request_id, t.kind, t.approver_id] }),
     index("notices_due").on(t.organization_id, t.next_attempt_at).where(sql`${t.status} = 'pending'`),
     index("notices_age").on(t.created_at),
+  ],
+);
+
+/*
+ * Planted requests (docs/decisions/0054): never rows of `authorization_requests`, so that no list, count, limit, rule,
+ * webhook or record has them, and nothing can be claimed or attested with one.
+ */
+
+/** Logged commitments to planted requests, and their openings. */
+export const plantedStatements = pgTable(
+  "planted_statements",
+  {
+    /** SHA-256 of the document. */
+    hash: bytea().primaryKey(),
+    organization_id: uuid().notNull(),
+    kind: text({ enum: ["schedule", "opening"] }).notNull(),
+    /** Canonical schedule or opening (lib/protocol/approval/planted.ts). */
+    document: bytea().notNull(),
+    group_id: uuid().notNull(),
+    /** The end of its schedule. */
+    until: at("until").notNull(),
+    log_id: integer().notNull(),
+    leaf_index: leafIndex("leaf_index").notNull(),
+    payload: bytea().notNull(),
+    signature: bytea().notNull(),
+    envelope_signature: bytea().notNull(),
+    signed_by: text().notNull(),
+  },
+  (t) => [
+    index("planted_statements_group").on(t.organization_id, t.group_id, t.until),
+    uniqueIndex("planted_statements_leaf").on(t.log_id, t.leaf_index),
+  ],
+);
+
+export const plantedRequests = pgTable(
+  "planted_requests",
+  {
+    /** A request's id like any other, committed to before the request is made. */
+    id: text().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    group_id: uuid().notNull(),
+    schedule: bytea().notNull(),
+    at: at("at").notNull(),
+    fact: text({ enum: ["payee", "amount", "agent"] }).notNull(),
+    salt: text().notNull(),
+    status: text({ enum: ["planned", "pending", "cancelled", "expired"] }).notNull(),
+    outcome: text({ enum: ["denied", "corrected", "approved", "changed", "expired", "withdrawn"] }),
+    /** The real request that it was made from, its agent if that is there, and the key that asked. */
+    template_id: text(),
+    agent_id: uuid(),
+    api_key_id: uuid(),
+    /** As of `authorization_requests`; null before it is shown, the content again after an erasure. */
+    request: bytea(),
+    request_hash: bytea(),
+    context: text(),
+    context_salt: text(),
+    agent_name: text(),
+    organization_name: text(),
+    group_names: text(),
+    requested_by: text(),
+    amount_units: bigint({ mode: "bigint" }),
+    currency: text(),
+    rule_context: text(),
+    rule_outcome: text(),
+    questions: text(),
+    approvals_required: integer(),
+    created_at: at("created_at"),
+    expires_at: at("expires_at"),
+    decided_at: at("decided_at"),
+    /** JSON `{ right, wrong }`, for the page. */
+    mistake: text(),
+  },
+  (t) => [
+    index("planted_requests_due").on(t.at).where(sql`${t.status} = 'planned'`),
+    index("planted_requests_open").on(t.organization_id, t.expires_at).where(sql`${t.status} = 'pending'`),
+    index("planted_requests_template").on(t.template_id).where(sql`${t.template_id} IS NOT NULL`),
   ],
 );

@@ -66,6 +66,7 @@ export const logLeaves = pgTable(
         "agent_heads",
         "ruleset",
         "approver_roster",
+        "planted_requests",
       ],
     }).notNull(),
     /** Null, both, once the store has them and they were dropped here (lib/log/reading/compact.ts). */

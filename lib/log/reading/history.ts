@@ -87,6 +87,9 @@ const pageText = `SELECT leaf.kind, logs.origin AS log_origin, leaf.leaf_index A
     SELECT payload, signature, envelope_signature, signed_by FROM rosters
       WHERE leaf.kind = 'approver_roster' AND log_id = leaf.log_id AND leaf_index = leaf.leaf_index
     UNION ALL
+    SELECT payload, signature, envelope_signature, signed_by FROM planted_statements
+      WHERE leaf.kind = 'planted_requests' AND log_id = leaf.log_id AND leaf_index = leaf.leaf_index
+    UNION ALL
     SELECT logs.epoch_payload, logs.epoch_signature, logs.epoch_envelope_signature, logs.epoch_key_id
       WHERE leaf.kind = 'epoch'
   ) AS e

@@ -68,7 +68,8 @@ export type LeafKind =
   | "epoch"
   | "agent_heads"
   | "ruleset"
-  | "approver_roster";
+  | "approver_roster"
+  | "planted_requests";
 
 /** SQL of the kinds that are in an agent's record; the others are the service's own statements. */
 export const kindsOfRecords = "('attestation', 'decision', 'agent_change')";

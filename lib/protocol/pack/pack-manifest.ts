@@ -16,6 +16,7 @@ export const packFiles = {
   after: "after.json",
   newest: "newest.json",
   attention: "attention.json",
+  planted: "planted.json",
   keys: "keys.json",
   log: "log.json",
   verifier: "verify.mjs",

@@ -52,6 +52,7 @@ export const packReasons = {
   derivation_content_absent:
     "the rule {policy} rests on {requests} whose content is not in this pack: nothing here speaks against it",
   attention_mismatch: "{file}: the numbers of {group} don't follow from its decisions",
+  planted_mismatch: "planted.json: {problem}",
   rules_content_absent: "{decisions} without content: whether rules decided is not in this pack",
   content_absent: "{entries} without content: erased, or kept out of the pack",
   verifier_other:

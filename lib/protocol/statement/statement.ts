@@ -57,6 +57,7 @@ export const EPOCH_PREDICATE = `${PRODUCT_URI}/log-epoch/v1`;
 export const RULESET_PREDICATE = `${PRODUCT_URI}/ruleset/v1`;
 export const AGENT_HEADS_PREDICATE = `${PRODUCT_URI}/agent-heads/v1`;
 export const APPROVER_ROSTER_PREDICATE = `${PRODUCT_URI}/approver-roster/v1`;
+export const PLANTED_REQUESTS_PREDICATE = `${PRODUCT_URI}/planted-requests/v1`;
 
 export type Verdict = boolean | null;
 

@@ -159,6 +159,15 @@ export async function saveEscalation(
   });
 }
 
+async function requireMeasurable(tx: Executor, groupId: string, what: string): Promise<void> {
+  const [{ people = 0 } = {}] = await tx
+    .select({ people: count() })
+    .from(approverGroups)
+    .where(eq(approverGroups.group_id, groupId));
+  if (people < minGroupPeople)
+    throw new AppError("validation_error", `a group needs ${minGroupPeople} people to ${what}`);
+}
+
 /** From now on, or no longer: what was decided before is never measured. */
 export async function measureAttention(
   context: AccountsContext,
@@ -167,12 +176,7 @@ export async function measureAttention(
 ): Promise<void> {
   const { organizationId } = person;
   await change(context, person, async (tx) => {
-    const [{ people = 0 } = {}] = await tx
-      .select({ people: count() })
-      .from(approverGroups)
-      .where(eq(approverGroups.group_id, groupId));
-    if (isOn && people < minGroupPeople)
-      throw new AppError("validation_error", `a group needs ${minGroupPeople} people to be measured`);
+    if (isOn) await requireMeasurable(tx, groupId, "be measured");
     const [group] = await tx
       .update(approvers)
       .set({ attention_since: isOn ? sql`coalesce(${approvers.attention_since}, clock_timestamp())` : null })
@@ -180,6 +184,25 @@ export async function measureAttention(
       .returning({ name: approvers.name });
     if (!group) throw personNotFound();
     return { action: "approver_group.attention", subject: group.name ?? "", detail: { measured: isOn } };
+  });
+}
+
+/** How many requests are planted for the group in 30 days; null: none, also none of a schedule that runs. */
+export async function armPlanted(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  { groupId, perMonth }: { groupId: string; perMonth: number | null },
+): Promise<void> {
+  const { organizationId } = person;
+  await change(context, person, async (tx) => {
+    if (perMonth !== null) await requireMeasurable(tx, groupId, "get planted requests");
+    const [group] = await tx
+      .update(approvers)
+      .set({ planted_per_month: perMonth })
+      .where(isGroup(organizationId, groupId))
+      .returning({ name: approvers.name });
+    if (!group) throw personNotFound();
+    return { action: "approver_group.planted", subject: group.name ?? "", detail: { per_month: perMonth } };
   });
 }
 

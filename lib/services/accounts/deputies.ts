@@ -7,14 +7,7 @@ import { and, eq, exists, gt, inArray, isNotNull, isNull, ne, not, type SQL, sql
 import { alias } from "drizzle-orm/pg-core";
 import type { UserPrincipal } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
-import {
-  approverGroups,
-  approvers,
-  authorizationRequests,
-  deputies,
-  passkeys,
-  requestApprovers,
-} from "#lib/db/schema";
+import { approverGroups, approvers, deputies, passkeys, requestApprovers } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { holdPeople } from "./approvers";
 import { recordAudit } from "./audit";
@@ -158,7 +151,7 @@ async function notifyOfWaiting(executor: Executor, which: SQL | undefined): Prom
       INSERT INTO ${requestApprovers} (request_id, approver_id)
         SELECT n.request_id, ${deputies.deputy_id} FROM ${deputies}
         JOIN ${requestApprovers} n ON n.approver_id = ${deputies.approver_id}
-        JOIN ${authorizationRequests} r ON r.id = n.request_id AND r.status = 'pending' AND r.expires_at > clock_timestamp()
+        JOIN shown_requests r ON r.id = n.request_id AND r.status = 'pending' AND r.expires_at > clock_timestamp()
         WHERE ${which}
       ON CONFLICT DO NOTHING RETURNING request_id, approver_id
     )

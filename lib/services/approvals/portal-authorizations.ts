@@ -6,7 +6,7 @@ import type { PageQuery } from "#lib/api/http/cursor";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { UnfinishedRequest } from "#lib/api/schemas/portal";
 import { queryRows } from "#lib/db/client";
-import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
+import { agentChanges, apiKeys, authorizationRequests, plantedRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { amountValue, writeUnits } from "#lib/protocol/approval/amount";
 import { findEnd } from "#lib/protocol/approval/approval-end";
@@ -34,6 +34,7 @@ import {
   parseDecidedBy,
   parseRequest,
   readBefore,
+  type ShownTable,
 } from "./rows";
 
 function withLink(context: Context, state: AuthorizationState, isTest: boolean) {
@@ -49,11 +50,13 @@ function withLink(context: Context, state: AuthorizationState, isTest: boolean) 
 
 export async function findTestRequests(context: Context, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await context.database.db
-    .select({ id: authorizationRequests.id })
-    .from(authorizationRequests)
-    .innerJoin(apiKeys, eq(apiKeys.id, authorizationRequests.api_key_id))
-    .where(and(inArray(authorizationRequests.id, ids), isTestKey));
+  const findIn = (table: ShownTable) =>
+    context.database.db
+      .select({ id: table.id })
+      .from(table)
+      .innerJoin(apiKeys, eq(apiKeys.id, table.api_key_id))
+      .where(and(inArray(table.id, ids), isTestKey));
+  const rows = [...(await findIn(authorizationRequests)), ...(await findIn(plantedRequests))];
   return new Set(rows.map(({ id }) => id));
 }
 

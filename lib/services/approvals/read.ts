@@ -33,6 +33,7 @@ import type { Context } from "./context";
 import {
   type AuthorizationRow,
   authorizationNotFound,
+  compareListed,
   cursorOf,
   describeDenied,
   describeRequired,
@@ -240,15 +241,23 @@ export interface AuthorizationQuery extends ListQuery {
   agent_slug?: string | undefined;
 }
 
-/** Those of `isOwn` whose time is over are marked before `isOnPage` is asked. */
+/** Those of `isOwn` whose time is over are marked before `isOnPage` is asked. `beside`: rows after the cursor, from elsewhere. */
 export async function readPage(
   { database: { db } }: Context,
   isOwn: SQL,
   isOnPage: SQL | undefined,
   query: ListQuery,
+  beside: readonly AuthorizationRow[] = [],
 ) {
   await markExpired(db, isOwn);
-  const rows = await listRows(db, and(isOnPage, isAfterCursor(query)), { ...query, limit: query.limit + 1 });
+  const listed = await listRows(db, and(isOnPage, isAfterCursor(query)), {
+    ...query,
+    limit: query.limit + 1,
+  });
+  const rows =
+    beside.length === 0
+      ? listed
+      : [...listed, ...beside].sort((one, other) => compareListed(query, one, other));
   return cutPage(rows, query, (row) => cursorOf(row, query));
 }
 

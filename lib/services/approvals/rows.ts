@@ -23,12 +23,18 @@ import { makeToken, readToken } from "#lib/api/http/link-token";
 import type { AuthorizationState, PreviouslyDenied } from "#lib/api/schemas/authorization-state";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import type { Database, Executor } from "#lib/db/client";
-import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
+import { agents, approvals, authorizationRequests, organizations, plantedRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { hashQuestions, type Question } from "#lib/protocol/approval/amendment";
 import type { Approval, ApprovalRequest } from "#lib/protocol/approval/approval";
 import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
 import type { Decider } from "#lib/protocol/approval/decided-by";
+import {
+  explainMistake,
+  type Mistake,
+  type PlantedFact,
+  type PlantedOutcome,
+} from "#lib/protocol/approval/planted";
 import { listDetails } from "#lib/protocol/approval/shown-content";
 import { authorizationRequestIdPattern, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -85,7 +91,18 @@ function selectRows(executor: Executor) {
     .innerJoin(agents, eq(agents.id, authorizationRequests.agent_id));
 }
 
-export type AuthorizationRow = Awaited<ReturnType<typeof selectRows>>[number];
+/** The mistake goes with an erasure; an outcome comes with the end. */
+export interface Planted {
+  fact: PlantedFact;
+  outcome: PlantedOutcome | null;
+  mistake: string | null;
+}
+
+/** `planted`: nothing may be stored of a decision on it but how it ended (./planted.ts). */
+export type AuthorizationRow = Awaited<ReturnType<typeof selectRows>>[number] & { planted?: Planted | null };
+
+export const sayMistake = ({ fact, mistake }: Planted): string =>
+  explainMistake(fact, mistake === null ? null : (JSON.parse(mistake) as Mistake));
 
 export async function markExpired(executor: Executor, where: ReturnType<typeof and>): Promise<void> {
   await executor
@@ -103,15 +120,24 @@ export interface FoundAuthorization extends AuthorizationRow {
 /** SQL: a denial by a rule or a freeze says nothing of what a human thinks of the request. */
 export const byPeople = (column: string) => `${column}::jsonb ->> 'kind' = 'people'`;
 
-/** Query of selectRows for one request, and the equal one before it: agents poll for it. */
-const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
-  .map((name) => `r.${name}`)
-  .join(", ")},
+const columns = Object.keys(getTableColumns(authorizationRequests));
+const plantedColumns: Record<string, string> = {
+  ...Object.fromEntries(Object.keys(getTableColumns(plantedRequests)).map((name) => [name, `p.${name}`])),
+  agent_id: "coalesce(p.agent_id, '00000000-0000-0000-0000-000000000000')",
+  status:
+    "CASE WHEN p.status = 'pending' AND p.expires_at <= clock_timestamp() THEN 'expired' ELSE p.status END",
+  fingerprint: "p.request_hash",
+  require_code: "false",
+  wrong_codes: "0",
+};
+
+/** Query of selectRows for one request, and the equal one before it: agents poll for it. Planted ones look like others. */
+const rowText = `SELECT ${columns.map((name) => `r.${name}`).join(", ")},
     (SELECT count(*)::int FROM approvals WHERE request_id = r.id) AS given,
     (SELECT min(environment) FROM approvals WHERE request_id = r.id) AS "approvedIn",
     floor(extract(epoch FROM r.expires_at - clock_timestamp()) * 1000)::bigint AS "millisecondsLeft",
     o.name AS "organizationName", g.name AS "agentName",
-    g.frozen_at AS "agentFrozenAt", denied.id AS "deniedId", denied.decided_at AS "deniedAt"
+    g.frozen_at AS "agentFrozenAt", denied.id AS "deniedId", denied.decided_at AS "deniedAt", NULL::jsonb AS planted
   FROM authorization_requests r
   JOIN organizations o ON o.id = r.organization_id
   JOIN agents g ON g.id = r.agent_id
@@ -121,7 +147,16 @@ const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
       AND d.decided_at > r.created_at - interval '24 hours' AND d.decided_at <= r.created_at
     ORDER BY d.decided_at DESC LIMIT 1
   ) AS denied ON true
-  WHERE r.id = $1`;
+  WHERE r.id = $1
+  UNION ALL
+  SELECT ${columns.map((name) => plantedColumns[name] ?? "NULL").join(", ")}, 0, NULL,
+    floor(extract(epoch FROM p.expires_at - clock_timestamp()) * 1000)::bigint,
+    o.name, g.name, g.frozen_at, NULL, NULL,
+    jsonb_build_object('fact', p.fact, 'outcome', p.outcome, 'mistake', p.mistake)
+  FROM planted_requests p
+  JOIN organizations o ON o.id = p.organization_id
+  LEFT JOIN agents g ON g.id = p.agent_id
+  WHERE p.id = $1 AND p.created_at IS NOT NULL`;
 
 export async function findAuthorization(database: Database, id: string): Promise<FoundAuthorization | null> {
   if (!authorizationRequestIdPattern.test(id)) return null;
@@ -139,14 +174,29 @@ export interface ListQuery extends PageQuery {
   isByAmount?: boolean;
 }
 
-const { id, created_at, currency, amount_units } = authorizationRequests;
-const orders = {
-  newest: [desc(created_at), desc(id)],
-  /** As the index authorizations_amount has it, so that a page reads what it shows. */
-  amount: [currency, sql`(-${amount_units})`, id],
-};
-export const listOrder = ({ isByAmount = false }: Pick<ListQuery, "isByAmount">) =>
-  isByAmount ? orders.amount : orders.newest;
+export type ShownTable = typeof authorizationRequests | typeof plantedRequests;
+
+/** By amount, as the index authorizations_amount has it, so that a page reads what it shows. */
+export const listOrder = (
+  { isByAmount = false }: Pick<ListQuery, "isByAmount">,
+  { id, created_at, currency, amount_units }: ShownTable = authorizationRequests,
+) => (isByAmount ? [currency, sql`(-${amount_units})`, id] : [desc(created_at), desc(id)]);
+
+/** The same order. */
+export function compareListed(
+  { isByAmount = false }: ListQuery,
+  one: AuthorizationRow,
+  other: AuthorizationRow,
+): number {
+  const places = [one, other].map(({ currency, amount_units, created_at, id }) =>
+    isByAmount ? [currency ?? "", -Number(amount_units), id] : [-created_at.getTime(), "", id],
+  );
+  const [a, b] = places as [(string | number)[], (string | number)[]];
+  const at = a.findIndex((part, i) => part !== b[i]);
+  if (at === -1) return 0;
+  const isBefore = (a[at] ?? "") < (b[at] ?? "");
+  return isBefore === (at < 2 || isByAmount) ? -1 : 1;
+}
 
 function readTimePlace(text: string): { createdAt: Date; lastId: string } | undefined {
   const [, time, lastId] = /^(\d{1,15})\.(areq_[A-Za-z0-9_-]{22})$/.exec(text) ?? [];
@@ -159,7 +209,10 @@ const readAmountPlace = (text: string) =>
   /^([A-Z]{3})\.(\d{1,18})\.(areq_[A-Za-z0-9_-]{22})$/.exec(text)?.slice(1) ?? undefined;
 
 /** Rows of the list, and after the one that the cursor names. */
-export function isAfterCursor({ cursor, isByAmount = false }: Omit<ListQuery, "limit">): SQL | undefined {
+export function isAfterCursor(
+  { cursor, isByAmount = false }: Omit<ListQuery, "limit">,
+  { id, created_at, currency, amount_units }: ShownTable = authorizationRequests,
+): SQL | undefined {
   const isListed = isByAmount ? isNotNull(amount_units) : undefined;
   if (cursor === undefined) return isListed;
   if (isByAmount) {

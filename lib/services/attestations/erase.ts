@@ -23,6 +23,7 @@ import {
   grants,
   idempotencyKeys,
   mailboxMessages,
+  plantedRequests,
   webhookMessages,
 } from "#lib/db/schema";
 import type { Decider } from "#lib/protocol/approval/decided-by";
@@ -31,6 +32,7 @@ import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonica
 import { recordAudit } from "#lib/services/accounts/audit";
 import { isOnHold, onHold } from "#lib/services/accounts/organizations";
 import type { Context } from "#lib/services/approvals/context";
+import { noContent } from "#lib/services/approvals/planted";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { batchRoute } from "./attest-batch";
 import { attestationNotFound } from "./stored-receipt";
@@ -193,6 +195,8 @@ export async function eraseAuthorizations(
       })
       .where(eq(authorizationRequests.id, id));
   const found = rows.map(({ id }) => id);
+  // Made from them, with their words.
+  await tx.update(plantedRequests).set(noContent).where(inArray(plantedRequests.template_id, found));
   await tx
     .update(agentChanges)
     .set({ reason: null, reason_salt: null })

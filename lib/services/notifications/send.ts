@@ -6,10 +6,10 @@
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database } from "#lib/db/client";
 import type { notices } from "#lib/db/schema";
-import { claimDue, createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
+import { claimDue, createDueWork, type DueWork, randomShare, startInterval } from "#lib/jobs/due-work";
 import type { Context } from "#lib/services/approvals/context";
 import { lookMinutes } from "#lib/services/approvals/looks";
-import { findPause, randomShare } from "#lib/services/webhooks/deliver";
+import { findPause } from "#lib/services/webhooks/deliver";
 import { bundleNotices, composeNotice } from "./mails";
 import { pushToDevices } from "./push";
 
@@ -107,9 +107,9 @@ interface Beside extends Pick<Due, "request_id"> {
 const readBeside = ({ database }: Context, { request_id, approver_id }: Due) =>
   database.statement<Beside>(
     `SELECT n.request_id, n.status, extract(epoch FROM clock_timestamp() - n.next_attempt_at)::float8 AS age
-     FROM notices n JOIN authorization_requests r ON r.id = n.request_id
+     FROM notices n JOIN shown_requests r ON r.id = n.request_id
      WHERE n.created_at > clock_timestamp() - interval '1 day' AND n.approver_id = $2 AND n.kind = 'waiting'
-       AND n.request_id <> $1 AND r.agent_id = (SELECT agent_id FROM authorization_requests WHERE id = $1)
+       AND n.request_id <> $1 AND r.agent_id = (SELECT agent_id FROM shown_requests WHERE id = $1)
        AND CASE n.status WHEN 'pending' THEN n.next_attempt_at <= clock_timestamp() + interval '${bundleSeconds + 1} seconds'
          WHEN 'sent' THEN n.next_attempt_at > clock_timestamp() - interval '${bundleSeconds} seconds' ELSE false END
      ORDER BY n.request_id LIMIT 100`,

@@ -63,6 +63,7 @@ import { requireOwnAgent } from "#lib/services/agents/portal-agents";
 import { listMeasured, readUndecided } from "#lib/services/approvals/attention";
 import type { Context } from "#lib/services/approvals/context";
 import type { OpeningChoice } from "#lib/services/approvals/openings";
+import { readPackedPlanted } from "#lib/services/approvals/planted";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { readAgentRecord } from "#lib/services/attestations/record";
 import { createSizeList, describeGrowth, describePackedEntry } from "./entry";
@@ -476,6 +477,10 @@ async function* writePack(
     const folder = agents.length === 1 ? "" : agentFolder(i + 1);
     packed.push(yield* writeAgent(writing, { slug, owner, folder }, page, hasRows, reading));
   }
+  const planted = withPrivate
+    ? await readPackedPlanted(context.database.db, person.organizationId, period)
+    : null;
+  if (planted !== null) yield await writing.addJson(packFiles.planted, planted);
   yield* writeSurroundings(writing);
   const report = writePackReport(packed, zip.files);
   yield await zip.add(packFiles.csv, utf8Encode(writePackCsv(packed).join("")));

@@ -6,7 +6,7 @@ import { sql } from "drizzle-orm";
 import { arrayLiteral } from "#lib/db/array-literal";
 import { queryRows } from "#lib/db/client";
 import { measure } from "#lib/instrumentation";
-import { createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
+import { createDueWork, type DueWork, randomShare, startInterval } from "#lib/jobs/due-work";
 import { mayReachLoopback, type Resolve, requestGuarded } from "#lib/jobs/guarded-request";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { mailOwners, webhookDisabledMail } from "#lib/services/accounts/mails";
@@ -112,10 +112,6 @@ const pauses = [
 /** Receivers that are too busy to answer get twice the time, and a minute at least. */
 const busy = new Set([429, 502, 504]);
 const maxPauseSeconds = 24 * hour;
-
-/** 0 to 1 */
-export const randomShare = ({ random }: { random: (length: number) => Uint8Array }) =>
-  new DataView(random(4).buffer.slice(0)).getUint32(0) / 2 ** 32;
 
 export interface FailedAttempt {
   /** Counted with this one. */

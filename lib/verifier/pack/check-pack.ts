@@ -4,6 +4,13 @@ import {
   measureGroup,
   parseAttention,
 } from "#lib/protocol/approval/attention";
+import {
+  countPlanted,
+  findPlantedFault,
+  isPackedPlanted,
+  parsePlantedStatement,
+  sayPlanted,
+} from "#lib/protocol/approval/planted";
 import { bytesEqual, hexEncode, sha256, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { ByteSource, ZipTools } from "#lib/protocol/encoding/zip";
@@ -32,7 +39,7 @@ import type { Cedar } from "#lib/protocol/policy/cedar";
 import type { PastRequest } from "#lib/protocol/policy/suggest";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { checkRecord, readRecordPage } from "#lib/verifier/checks/check-record";
-import { readStatementList } from "#lib/verifier/checks/check-sum";
+import { findMaker, type ListedStatement, readStatementList } from "#lib/verifier/checks/check-sum";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
 import { parseTrust, type VerifierTrust } from "#lib/verifier/checks/trust";
 import { checkFiles, listAgentPacks, type OpenPack, openPack } from "./archive";
@@ -287,6 +294,42 @@ async function judgeAttention(
   return [packPass("attention", said.join("; "))];
 }
 
+/** None for a pack without. `used`: hashes of the requests that its approvals are of. */
+async function judgePlanted(
+  pack: OpenPack,
+  period: PackPeriod,
+  trust: VerifierTrust,
+  used: ReadonlySet<string>,
+): Promise<PackCheck[]> {
+  if (!pack.has(packFiles.planted)) return [];
+  const name = "planted requests";
+  const fail = (problem: string) => [packFault(name, "planted_mismatch", { problem })];
+  const json = await pack.readJson(packFiles.planted);
+  if (!isPackedPlanted(json)) return fail("not schedules and openings");
+  const all = await readStatementList({
+    readStatements: (from) => pack.readJson(numberedFile("statements", from)),
+  });
+  if (!Array.isArray(all)) return fail("the service's own statements can't be read");
+  const logged = (all as readonly ListedStatement[]).flatMap((statement) => {
+    const planted = parsePlantedStatement(statement.payload);
+    return planted !== null && findMaker(statement, trust) !== undefined ? [planted] : [];
+  });
+  const problem = findPlantedFault(json, logged, period, used);
+  if (problem !== null) return fail(problem);
+  const counts = countPlanted(json, logged);
+  const warnings = counts.flatMap((count) =>
+    count.unopened === 0
+      ? []
+      : `${formatCount(count.unopened, "planted request")} of ${count.name} ${count.unopened === 1 ? "was" : "were"} not opened in time, and ${count.unopened === 1 ? "counts" : "count"} as missed`,
+  );
+  return [
+    withWarnings(
+      packPass(name, counts.map(sayPlanted).join("; ") || "no schedule ends in the period"),
+      warnings,
+    ),
+  ];
+}
+
 interface AgentRequest {
   trust: VerifierTrust;
   checkpoints: ReturnType<typeof createCheckpointList>;
@@ -296,6 +339,8 @@ interface AgentRequest {
   isOfSeveral: boolean;
   onProgress: () => void;
   onRows: PackRequest["onRows"];
+  /** Gathers the hashes of the requests that approvals are of. */
+  used: Set<string>;
 }
 
 /** Throws {@link UnreadableError}. */
@@ -317,7 +362,7 @@ async function* readFiles(
 /** Checks the files of one agent; `agent` is null after a fault that nothing can follow. */
 async function checkAgentPack(
   pack: OpenPack,
-  { trust, checkpoints, period, cedar, readers, isOfSeveral, onProgress, onRows }: AgentRequest,
+  { trust, checkpoints, period, cedar, readers, isOfSeveral, onProgress, onRows, used }: AgentRequest,
 ): Promise<{ checks: PackCheck[]; agent: PackAgent | null }> {
   const uses = createUseList();
   const ruled = createRuledList();
@@ -334,6 +379,7 @@ async function checkAgentPack(
   const onEntry = (found: EntryFindings, isBeside: boolean) => {
     grounds.add(found.grounds);
     uses.add(found.use);
+    if (found.use?.object != null) used.add(found.use.object.binding.request_hash);
     ruled.add(found.ruled);
     if (found.past !== null) past.push(found.past);
     if (found.group !== null) decided.push(found.group);
@@ -416,11 +462,12 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
     done += 1;
     request.onProgress?.(Math.min(done, total), total);
   };
+  const used = new Set<string>();
   const readers = (request.openReaders ?? readHere(request.tools))(pack.source, trust, total);
   const packs = listAgentPacks(pack);
   const shared: AgentRequest = {
     ...{ trust, checkpoints, period, cedar: request.cedar ?? null, readers, onProgress },
-    ...{ isOfSeveral: packs.length > 1, onRows: request.onRows },
+    ...{ isOfSeveral: packs.length > 1, onRows: request.onRows, used },
   };
   const found: { checks: PackCheck[]; slug: string }[] = [];
   const agents: PackAgent[] = [];
@@ -439,6 +486,7 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
     [
       ...joinChecks(found),
       ...findRepeated(agents),
+      ...(await judgePlanted(pack, period, trust, used)),
       checkpoints.add(packFiles.log, findCheckpoints(log)) ?? checkpoints.judge(log),
       ...(await compareWords(pack, agents)),
       await compareProgram(pack, request.program),

@@ -17,7 +17,9 @@ import {
   readInputs,
 } from "#lib/protocol/approval/amendment";
 import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
-import { contextHash, hashEntries } from "#lib/protocol/approval/shown-content";
+import { findPayee } from "#lib/protocol/approval/detail-names";
+import type { PlantedOutcome } from "#lib/protocol/approval/planted";
+import { contextHash, hashEntries, listDetails } from "#lib/protocol/approval/shown-content";
 import { authorizationRequestId, base64Encode, hexEncode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { lockOrganization } from "#lib/services/accounts/organizations";
@@ -44,13 +46,14 @@ import {
   approvalUrl,
   hashAsked,
   isOpen,
+  type Planted,
   parseContext,
   parseGroupNames,
   parseRequest,
   parseRequestedBy,
 } from "#lib/services/approvals/rows";
 import { RulesOverdueError } from "#lib/services/policies/engine";
-import { findDecidable } from "./decide";
+import { endPlanted, findDecidable } from "./decide";
 import { countApprover, needsPasskey, type ProvenApprover, proveApprover } from "./passkey-approval";
 import {
   ConcurrentApproval,
@@ -317,6 +320,18 @@ async function readWanted(
   return { row, old, changed, actor: by, approver };
 }
 
+/** Whoever changes only something else has overlooked what is wrong. */
+function judgeCorrection({ fact }: Planted, { old, row, changed }: Wanted): PlantedOutcome {
+  const context = parseContext(row);
+  const payee = findPayee(context);
+  const isPayee = (name: string) => payee !== null && context[name] === payee;
+  const isCorrected =
+    fact === "amount"
+      ? changed.amount?.value !== old.amount?.value
+      : fact === "payee" && listDetails(changed.fields).some(isPayee);
+  return isCorrected ? "corrected" : "changed";
+}
+
 const maxAttempts = 5;
 
 /** POST /approve/{token}/amend; returns the address of the new request's page. */
@@ -328,7 +343,16 @@ export async function amendAuthorization(
 ): Promise<{ request_id: string; approval_url: string }> {
   for (let attempt = 1; ; attempt += 1) {
     const wanted = await readWanted(context, requestId, body, ip);
-    const { organization_id: organizationId } = wanted.row;
+    const { organization_id: organizationId, planted } = wanted.row;
+    if (planted) {
+      await endPlanted(
+        context,
+        wanted.row,
+        judgeCorrection(planted, wanted),
+        wanted.approver?.enrolled ?? null,
+      );
+      return { request_id: requestId, approval_url: approvalUrl(context, requestId) };
+    }
     const asked = { agent_slug: wanted.old.agent_slug, amount: wanted.changed.amount };
     try {
       // Before the locks, so that the rules' answer is remembered when they are held.

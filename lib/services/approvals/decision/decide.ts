@@ -19,6 +19,7 @@ import {
 import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
 import { listPeople, type PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
+import type { PlantedOutcome } from "#lib/protocol/approval/planted";
 import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { ChangeContext } from "#lib/services/agents/agent-changes";
@@ -46,6 +47,7 @@ import {
   proveApprover,
   readAmenderGroups,
 } from "./passkey-approval";
+import { openPlanted } from "./planted";
 import {
   ConcurrentApproval,
   type DecisionItem,
@@ -135,6 +137,17 @@ export async function findApprovable(context: Context, requestId: string): Promi
   return row;
 }
 
+/** Nothing of who decided, or what they said, is stored. */
+export async function endPlanted(
+  context: Context,
+  { id }: AuthorizationRow,
+  outcome: PlantedOutcome,
+  enrolled: Enrolled | null,
+): Promise<void> {
+  await openPlanted(context, id, outcome, { enrolled });
+  await context.wakeups.notify(wakeupName(id));
+}
+
 async function deny(
   context: Context,
   row: AuthorizationRow,
@@ -142,6 +155,7 @@ async function deny(
   denialReason: string | null,
   deniedBy: Enrolled | null = null,
 ): Promise<void> {
+  if (row.planted) return endPlanted(context, row, "denied", deniedBy);
   const decidedAt = await readDatabaseTime(context.database.db);
   const decidedBy: DecidedBy = { kind: "people" };
   const facts = { actor, decidedAt, decidedBy, deniedBy, denialReason, approved: null };
@@ -157,6 +171,7 @@ export async function cancel(
   actor: Actor,
   lockAndRecheckKey?: Facts["lockAndRecheckKey"],
 ): Promise<void> {
+  if (row.planted) return endPlanted(context, row, "withdrawn", null);
   const decidedAt = await readDatabaseTime(context.database.db);
   const facts = { ...undecided, actor, lockAndRecheckKey, decidedAt };
   await endUnapproved(context, row, { ...facts, decision: "cancelled" });
@@ -207,7 +222,8 @@ export async function findOwn(
   verb: "answers" | "cancels" | "claims" | "repeats" | "revokes",
 ): Promise<AuthorizationRow> {
   const row = await findAuthorization(context.database, requestId);
-  if (row === null || !ownsRow(principal, row)) throw authorizationNotFound();
+  // A planted one is no agent's: nothing claims, answers or cancels it.
+  if (row === null || row.planted || !ownsRow(principal, row)) throw authorizationNotFound();
   if (!mayReach(principal, "authorize", row))
     throw new AppError("insufficient_scope", `a key with the scope hook ${verb} only what it asked for`);
   return row;
@@ -344,6 +360,7 @@ async function tryAccept(
   // Before the request: what a decision counted is never seen beside a request that looks open.
   const present = await readApprovals(db, requestId);
   const row = await findApprovable(context, requestId);
+  if (row.planted) return endPlanted(context, row, "approved", person.approver?.enrolled ?? null);
   const rules = await judgeByRulesNow(context, requestId);
   if (rules.stop !== null) throw new AppError(rules.stop.reason, rules.stop.words);
   const request = parseRequest(row);

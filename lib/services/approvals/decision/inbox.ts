@@ -2,7 +2,7 @@
  * A person's inbox: the requests of the organizations that they belong to, and those that name them as an approver. No
  * confirmation code that has to be typed is in it: that comes from the agent.
  */
-import { and, count, desc, eq, inArray, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, inArray, isNotNull, ne, or, type SQL, sql } from "drizzle-orm";
 import type { UserPrincipal } from "#lib/api/http/context";
 import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
@@ -16,6 +16,7 @@ import {
   authorizationRequests,
   memberships,
   passkeys,
+  plantedRequests,
   requestApprovers,
 } from "#lib/db/schema";
 import { readDatabaseTime } from "#lib/db/shared-clock";
@@ -46,6 +47,7 @@ import { chooseEnvironment, isEnded, readPage } from "#lib/services/approvals/re
 import {
   type AuthorizationRow,
   approvalUrl,
+  databaseNow,
   describeDenied,
   type FoundAuthorization,
   findAuthorization,
@@ -63,6 +65,8 @@ import {
   readApprovals,
   readApprovalToken,
   readBefore,
+  type ShownTable,
+  sayMistake,
 } from "#lib/services/approvals/rows";
 import { deriveCode } from "./confirmation-code";
 
@@ -188,7 +192,14 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
     before: await readBefore(db, row),
     amended_path: row.amended_by === null ? null : new URL(approvalUrl(context, row.amended_by)).pathname,
     questions: parseQuestions(row),
+    planted: describePlanted(row),
   };
+}
+
+/** Nothing while it waits. */
+function describePlanted({ planted, status }: AuthorizationRow): ApprovalView["planted"] {
+  if (!planted || status === "pending") return null;
+  return { outcome: planted.outcome ?? "expired", mistake: sayMistake(planted) };
 }
 
 /** Null for a token that this service did not make, or a request that is gone. Changes nothing. */
@@ -206,7 +217,11 @@ export interface InboxQuery extends ListQuery {
 /** From then on a request is marked: who wants to decide should do it now. */
 const soonMs = 10 * 60_000;
 
-function isFor({ database: { db } }: Context, user: UserPrincipal): SQL {
+function isFor(
+  { database: { db } }: Context,
+  user: UserPrincipal,
+  table: ShownTable = authorizationRequests,
+): SQL {
   const own = db
     .select({ id: memberships.organization_id })
     .from(memberships)
@@ -216,12 +231,28 @@ function isFor({ database: { db } }: Context, user: UserPrincipal): SQL {
     .from(requestApprovers)
     .innerJoin(approvers, eq(approvers.id, requestApprovers.approver_id))
     .where(and(eq(approvers.email, user.email), eq(approvers.status, "confirmed")));
-  const both = or(
-    inArray(authorizationRequests.organization_id, own),
-    inArray(authorizationRequests.id, named),
-  );
+  const both = or(inArray(table.organization_id, own), inArray(table.id, named));
   if (both === undefined) throw new Error("two conditions make one");
   return both;
+}
+
+const isPlantedOpen = and(
+  eq(plantedRequests.status, "pending"),
+  gt(plantedRequests.expires_at, databaseNow),
+  isNotNull(plantedRequests.created_at),
+);
+
+/** After the cursor, in the list's order, as rows like the others. */
+async function readPlantedRows(context: Context, user: UserPrincipal, query: InboxQuery) {
+  if (!query.isWaiting) return [];
+  const found = await context.database.db
+    .select({ id: plantedRequests.id })
+    .from(plantedRequests)
+    .where(and(isFor(context, user, plantedRequests), isPlantedOpen, isAfterCursor(query, plantedRequests)))
+    .orderBy(...listOrder(query, plantedRequests))
+    .limit(query.limit + 1);
+  const rows = await Promise.all(found.map(({ id }) => findAuthorization(context.database, id)));
+  return rows.flatMap((row) => row ?? []);
 }
 
 /** The first of each organization, and the first that name the person: so no page reads more than a few of each. */
@@ -250,7 +281,13 @@ function isByPasskey(
 }
 
 export async function listInbox(context: Context, user: UserPrincipal, query: InboxQuery) {
-  const { shown, nextCursor } = await readPage(context, isFor(context, user), isOnPage(user, query), query);
+  const { shown, nextCursor } = await readPage(
+    context,
+    isFor(context, user),
+    isOnPage(user, query),
+    query,
+    await readPlantedRows(context, user, query),
+  );
   const tests = await findTestRequests(
     context,
     shown.map(({ id }) => id),
@@ -322,13 +359,13 @@ async function readOwnGroups(
 /** Those of the requests that a key of the person's asks for, whether or not they were an approver at that time. */
 async function findOwnAsked({ database: { db } }: Context, user: UserPrincipal, rows: readonly InboxRow[]) {
   const ids = rows.map(({ request_id }) => request_id);
-  const asked = await db
-    .select({ id: authorizationRequests.id })
-    .from(authorizationRequests)
-    .innerJoin(apiKeys, eq(apiKeys.id, authorizationRequests.api_key_id))
-    .where(
-      and(inArray(authorizationRequests.id, ids), eq(sql`lower(${apiKeys.email})`, user.email.toLowerCase())),
-    );
+  const findAsked = (table: ShownTable) =>
+    db
+      .select({ id: table.id })
+      .from(table)
+      .innerJoin(apiKeys, eq(apiKeys.id, table.api_key_id))
+      .where(and(inArray(table.id, ids), eq(sql`lower(${apiKeys.email})`, user.email.toLowerCase())));
+  const asked = [...(await findAsked(authorizationRequests)), ...(await findAsked(plantedRequests))];
   return new Set(asked.map(({ id }) => id));
 }
 
@@ -421,9 +458,10 @@ export async function readDecidable(
 }
 
 export async function countWaiting(context: Context, user: UserPrincipal): Promise<number> {
-  const [row] = await context.database.db
-    .select({ count: count() })
-    .from(authorizationRequests)
-    .where(and(isFor(context, user), isOpen));
-  return row?.count ?? 0;
+  const countIn = async (table: ShownTable, isWaiting: SQL | undefined) => {
+    const isTheirs = and(isFor(context, user, table), isWaiting);
+    const [row] = await context.database.db.select({ count: count() }).from(table).where(isTheirs);
+    return row?.count ?? 0;
+  };
+  return (await countIn(authorizationRequests, isOpen)) + (await countIn(plantedRequests, isPlantedOpen));
 }

@@ -8,7 +8,7 @@ import { type Actor, type Principal, toActor } from "#lib/api/http/context";
 import type { askBody } from "#lib/api/schemas/approval-view";
 import type { answerBody } from "#lib/api/schemas/authorize";
 import type { Executor } from "#lib/db/client";
-import { authorizationRequests } from "#lib/db/schema";
+import { authorizationRequests, plantedRequests } from "#lib/db/schema";
 import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import { type Question, questionLimits } from "#lib/protocol/approval/amendment";
@@ -23,6 +23,9 @@ import { countApprover, needsPasskey, type ProvenApprover, proveApprover } from 
 import { notPending } from "./store";
 
 const conflict = (words: string) => new AppError("question_conflict", words);
+
+const movedMeanwhile = () =>
+  conflict("somebody asked or answered at the same moment; read the request again");
 
 type Change = (questions: Question[], now: string) => Question[];
 
@@ -51,6 +54,7 @@ async function changeQuestions(
     if (recheck?.kind === "key") await lockAndRecheckKey(tx, recheck, "operate");
     const refusal = approver && (await countApprover(tx, approver.enrolled));
     if (refusal !== null) throw refusal;
+    if (row.planted) return askAboutPlanted(context, tx, row, questions);
     const { id, questions: before } = authorizationRequests;
     const changed = await tx
       .update(authorizationRequests)
@@ -59,7 +63,7 @@ async function changeQuestions(
       .returning({ id });
     if (changed.length !== 1) {
       await findOpen(context, row.id);
-      throw conflict("somebody asked or answered at the same moment; read the request again");
+      throw movedMeanwhile();
     }
     await recordAudit(context, tx, {
       organizationId: row.organization_id,
@@ -101,6 +105,24 @@ async function notifyAsker(tx: Executor, row: AuthorizationRow): Promise<void> {
     WHERE a.organization_id = ${organizationId}
     ON CONFLICT (request_id, kind, approver_id)
       DO UPDATE SET status = 'pending', attempts = 0, next_attempt_at = clock_timestamp()`);
+}
+
+/** Nobody answers: an agent often doesn't in time, and asking must not tell which ones are planted. */
+async function askAboutPlanted(
+  context: Context,
+  tx: Executor,
+  { id, questions: before }: AuthorizationRow,
+  questions: string,
+): Promise<void> {
+  const isSame = sql`${plantedRequests.questions} IS NOT DISTINCT FROM ${before}`;
+  const changed = await tx
+    .update(plantedRequests)
+    .set({ questions })
+    .where(and(eq(plantedRequests.id, id), eq(plantedRequests.status, "pending"), isSame))
+    .returning({ id: plantedRequests.id });
+  if (changed.length === 1) return;
+  await findOpen(context, id);
+  throw movedMeanwhile();
 }
 
 /** By passkey where groups decide: whoever else has the link could hold the one open question, and use them all up. */

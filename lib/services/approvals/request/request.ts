@@ -136,7 +136,7 @@ const signDetails = ({ context, details }: Pick<AuthorizeBody, "context" | "deta
   types: writeTypes(context ?? {}, details?.types ?? {}),
 });
 
-function buildRequest(context: Context, facts: RequestFacts): ApprovalRequest {
+export function buildRequest(context: Context, facts: RequestFacts): ApprovalRequest {
   const { organizationId, body, agent, hidden, createdAt, demands, requester } = facts;
   const { tool, amount, inputs_hash, details, usable_for_seconds } = body;
   const minutes = body.expires_in_minutes ?? defaultMinutes;
@@ -243,10 +243,10 @@ export async function previewDecision(
 }
 
 /** Under the organization's lock, as `standing` was read. */
-async function prepareRequest(
+export async function prepareRequest(
   context: Context,
   tx: Executor,
-  { principal, body }: AuthorizeInput,
+  { principal, body }: { principal: Pick<KeyPrincipal, "organizationId" | "keyId">; body: AuthorizeBody },
   standing: Standing,
 ): Promise<Prepared> {
   const { organizationId } = principal;
@@ -545,7 +545,7 @@ export async function notifyApprovers(
     sql`
     INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
     SELECT a.request_id, k.kind, a.approver_id, a.organization_id, 'pending', k.due
-    FROM request_audience a JOIN authorization_requests r ON r.id = a.request_id
+    FROM request_audience a JOIN shown_requests r ON r.id = a.request_id
     CROSS JOIN LATERAL (VALUES ('waiting', a.waiting, ${turn}), ('reminder', a.reminder, ${remindedAt}))
       AS k (kind, is_wanted, due)
     WHERE a.request_id = ${request.id} AND k.is_wanted AND k.due < r.expires_at

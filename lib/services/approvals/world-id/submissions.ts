@@ -36,6 +36,7 @@ import {
   parseRequest,
   readApprovals,
   readApprovalToken,
+  sayMistake,
 } from "#lib/services/approvals/rows";
 import { pickNamedProof, proveApproval } from "./prove";
 import {
@@ -187,6 +188,10 @@ export async function approveList(
         if (!isNoted) throw copied();
         const person = { proof: null, approver: { ...approver, enrolled: { ...enrolled, use: null } } };
         await acceptApproval(context, id, person, ip);
+        if (row.planted) {
+          settle("planted", `this was a planted request. ${sayMistake(row.planted)}`);
+          continue;
+        }
       }
       settle("counted", "");
     } catch (error) {

@@ -1,16 +1,30 @@
 "use server";
-/** Turning on, and off, that a group's attention is measured. */
+/** Turning on, and off, that a group's attention is measured, and that requests are planted for it. */
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
-import { attentionForm } from "#lib/api/schemas/portal";
+import { attentionForm, plantedForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
-import { measureAttention } from "#lib/services/accounts/approver-groups";
+import { armPlanted, measureAttention } from "#lib/services/accounts/approver-groups";
 
 export async function measure(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   const state = await runAction("members", attentionForm, form, async ({ context, person }, input) => {
     const isOn = input.measured === "yes";
     await measureAttention(context, person, { groupId: input.group_id, isOn });
     return { message: isOn ? "Measured from now on." : "No longer measured.", result: null };
+  });
+  if (state.status === "done") revalidatePath("/portal/approvers/attention");
+  return state;
+}
+
+export async function arm(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  const state = await runAction("members", plantedForm, form, async ({ context, person }, input) => {
+    const perMonth = input.per_month;
+    await armPlanted(context, person, { groupId: input.group_id, perMonth });
+    const message =
+      perMonth === null
+        ? "No more are planted."
+        : "Planted from now on, once people of the group have approved five requests by passkey.";
+    return { message, result: null };
   });
   if (state.status === "done") revalidatePath("/portal/approvers/attention");
   return state;

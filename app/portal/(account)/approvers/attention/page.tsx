@@ -7,15 +7,18 @@ import { buttonClass } from "#components/ui/button-style";
 import { Card } from "#components/ui/card";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { EmptyState } from "#components/ui/empty-state";
+import { describeControl, Field, Input } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
 import { shownOrganizationField } from "#lib/api/schemas/form-state";
 import { type AttentionWeek, hastyShare, minGroupPeople } from "#lib/protocol/approval/attention";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { mayAct } from "#lib/services/accounts/members";
 import { readAttention } from "#lib/services/approvals/attention";
-import { measure } from "./actions";
+import { type GroupPlanted, readPlanted } from "#lib/services/approvals/planted";
+import { arm, measure } from "./actions";
 
 export const metadata: Metadata = { title: "Attention" };
 
@@ -43,13 +46,75 @@ const columns: readonly Column<AttentionWeek>[] = [
   { id: "hasty", header: "Within 3 s", cell: (week) => toPercent(hastyShare(week)), numeric: true },
 ];
 
-interface GroupCardProps {
-  readonly group: Awaited<ReturnType<typeof listApprovers>>["groups"][number];
-  readonly weeks: readonly AttentionWeek[] | undefined;
+/** "Caught 19 of 20 planted requests: 1 approved." */
+function describeCounts({ caught, ended, ...others }: GroupPlanted["counts"]): string {
+  const rest = [
+    [others.approved, "approved"],
+    [others.changed, "changed in something else"],
+    [others.expired, "expired"],
+    [others.withdrawn, "not shown"],
+  ].flatMap(([number, words]) => (number === 0 ? [] : `${number} ${words}`));
+  return `Caught ${caught} of ${formatCount(ended, "planted request")}${rest.length === 0 ? "" : `: ${rest.join(", ")}`}.`;
+}
+
+interface PlantedProps {
+  readonly group: { id: string; name: string };
+  readonly planted: GroupPlanted;
   readonly canChange: boolean;
 }
 
-function GroupCard({ group: { id, name, members, measuredSince }, weeks, canChange }: GroupCardProps) {
+function Planted({ group: { id, name }, planted: { perMonth, counts }, canChange }: PlantedProps) {
+  const field = `planted-${id}`;
+  return (
+    <section className="mt-5 border-line border-t pt-4">
+      <h3 className="font-semibold">Planted requests</h3>
+      <p className="mt-1 text-muted">
+        {perMonth === null
+          ? "None are planted."
+          : `${perMonth} in 30 days, at hours when the group is asked.`}
+        {counts.ended === 0 ? null : ` ${describeCounts(counts)}`}
+      </p>
+      {canChange ? (
+        <div className="mt-3">
+          <ActionDialog
+            triggerLabel={
+              <>
+                Plant requests<span className="sr-only"> for {name}</span>
+              </>
+            }
+            title={`Plant requests for ${name}`}
+            description="The group is asked about requests that no agent made: copies of real ones, with the payee, the amount or the agent made wrong. Nothing can run from them. Whoever decides one sees at once what was wrong. How many were caught is counted for the group, never for a person. Tell its people, and your works council if you have one, that this happens before you turn it on, not when."
+            action={arm}
+            fields={{ group_id: id }}
+            confirmLabel="Save"
+            confirmVariant="primary"
+          >
+            <Field id={field} label="Requests in 30 days" hint="1 to 20. Empty: none." error={undefined}>
+              <Input
+                {...describeControl(field, { hint: true, error: undefined })}
+                name="per_month"
+                type="number"
+                min={1}
+                max={20}
+                defaultValue={perMonth ?? ""}
+              />
+            </Field>
+          </ActionDialog>
+        </div>
+      ) : null}
+    </section>
+  );
+}
+
+interface GroupCardProps {
+  readonly group: Awaited<ReturnType<typeof listApprovers>>["groups"][number];
+  readonly weeks: readonly AttentionWeek[] | undefined;
+  readonly planted: GroupPlanted | undefined;
+  readonly canChange: boolean;
+}
+
+function GroupCard({ group, weeks, planted, canChange }: GroupCardProps) {
+  const { id, name, members, measuredSince } = group;
   const isOn = measuredSince !== null;
   const isSmall = members.length < minGroupPeople;
   return (
@@ -92,6 +157,7 @@ function GroupCard({ group: { id, name, members, measuredSince }, weeks, canChan
           />
         </div>
       ) : null}
+      {planted === undefined ? null : <Planted group={group} planted={planted} canChange={canChange} />}
     </Card>
   );
 }
@@ -100,6 +166,7 @@ export default async function AttentionPage() {
   const { context, person, membership } = await requirePortal(path);
   const { groups } = await listApprovers(context, person);
   const measured = await readAttention(context, person);
+  const planted = await readPlanted(context, person);
   const query = new URLSearchParams({ [shownOrganizationField]: person.organizationId });
   return (
     <PortalPage organizationId={person.organizationId}>
@@ -131,6 +198,7 @@ export default async function AttentionPage() {
             key={group.id}
             group={group}
             weeks={measured.find((one) => one.group === group.id)?.weeks}
+            planted={planted.find((one) => one.group === group.id)}
             canChange={membership.role === "owner"}
           />
         ))

@@ -1,0 +1,454 @@
+/**
+ * Guarantee: approvers can't tell a planted request from others before they decide, nothing ever runs from one, nothing
+ * but its own tables has it, and what the pack has about them follows from what was committed to before.
+ */
+import { eq, sql } from "drizzle-orm";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import {
+  approvers,
+  auditEvents,
+  notices,
+  plantedRequests,
+  plantedStatements,
+  webhookDeliveries,
+  webhookEndpoints,
+  webhookMessages,
+} from "#lib/db/schema";
+import {
+  type Mistake,
+  type PackedPlanted,
+  type PlantedEntry,
+  type PlantedOpening,
+  type PlantedOutcome,
+  type PlantedSchedule,
+  parsePlantedStatement,
+  plantedHash,
+  plantedOrganization,
+} from "#lib/protocol/approval/planted";
+import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { sourceOf } from "#lib/protocol/encoding/zip";
+import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
+import { approvalChallenge, buildList, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
+import { armPlanted, saveGroup } from "#lib/services/accounts/approver-groups";
+import { listApprovers } from "#lib/services/accounts/approvers";
+import { eraseAuthorizations } from "#lib/services/attestations/erase";
+import { createNotices } from "#lib/services/notifications/send";
+import { makeEvidencePack } from "#lib/services/packs/pack";
+import { composeChat } from "#lib/services/webhooks/chat";
+import { nodeIo } from "#lib/verifier/cli/node-io";
+import { checkPack } from "#lib/verifier/pack/check-pack";
+import { ask, fromPage } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { enrolGroup, mailsTo } from "#support/enrol";
+import { collect, forge, parse, unpack } from "#support/packs";
+import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
+import { countWaiting, listInbox, readApprovalView, readDecidable } from "./decision/inbox";
+import { logPlanted } from "./decision/planted";
+import { readPlanted, runPlantedRound } from "./planted";
+import { approvalUrl } from "./rows";
+
+const ownerEmail = "owner@example.com";
+const dayMs = 86_400_000;
+
+describe("planted requests", () => {
+  const { test } = setupTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
+  let owner: MemberPrincipal;
+  let key: string;
+  let people: Awaited<ReturnType<typeof enrolGroup>>;
+  let groupId: string;
+
+  const real = {
+    ...{ agent_slug: "payer", action: "Pay 120.50 EUR to Example Ltd", tool: "pay" },
+    ...{ amount: { value: "120.5", currency: "EUR" }, context: { payee: "Example Ltd", invoice: "4711" } },
+    required_approvers: [{ group: "finance", count: 1 }],
+    required_level: "none",
+  };
+  const db = () => test.app.context.database.db;
+  const request = (more: object = {}) => ask(test, key, { ...real, ...more });
+  const user = () => ({
+    ...{ kind: "user" as const, userId: "00000000-0000-4000-8000-000000000000", ip: null, session: "" },
+    email: people[0]?.email ?? "",
+  });
+
+  async function decideHere(path: string, token: string, decision: PasskeyDecision, who = 0, more = {}) {
+    const view = await readApprovalView(test.app.context, token);
+    const challenge = approvalChallenge(view?.binding.request_hash ?? "", decision);
+    const { public_key: _, ...passkey } = people[who]?.passkey.assert(challenge) ?? { public_key: "" };
+    return test.call("POST", `/approve/${token}/${path}`, { headers: fromPage, body: { passkey, ...more } });
+  }
+  const approve = (token: string, who?: number) => decideHere("passkey", token, "approve", who);
+  const deny = (token: string, who?: number) => decideHere("deny", token, "deny", who);
+
+  const readAll = () => db().select().from(plantedRequests);
+  const readStatements = () => db().select().from(plantedStatements);
+  const find = async (id: string) => (await readAll()).find((one) => one.id === id);
+  const round = () => runPlantedRound(test.app.context);
+  const tokenOf = (id: string) => approvalUrl(test.app.context, id).split("/").at(-1) ?? "";
+  /** The next planned one, at once, with that mistake. */
+  async function show(fact: "payee" | "amount" | "agent") {
+    const [next] = (await readAll()).filter(({ status }) => status === "planned");
+    await db()
+      .update(plantedRequests)
+      .set({ at: sql`clock_timestamp()`, fact })
+      .where(eq(plantedRequests.id, next?.id ?? ""));
+    await round();
+    const shown = await find(next?.id ?? "");
+    expect(shown?.status).toBe("pending");
+    return { id: next?.id ?? "", token: tokenOf(next?.id ?? ""), row: shown };
+  }
+
+  beforeAll(async () => {
+    owner = await signInPerson(test.app.context, ownerEmail);
+    ({ key } = await test.createKey(ownerEmail));
+    people = await enrolGroup(test, ownerEmail, "finance", "Carol", "Dave", "Erin");
+    groupId = (await listApprovers(test.app.context, owner)).groups[0]?.id ?? "";
+  });
+
+  it("is off, and commits to nothing before there are real requests to be like", async () => {
+    await round();
+    await armPlanted(test.app.context, owner, { groupId, perMonth: 12 });
+    await round();
+    expect(await readAll()).toEqual([]);
+    const [event] = await db()
+      .select()
+      .from(auditEvents)
+      .where(eq(auditEvents.action, "approver_group.planted"));
+    expect(event).toMatchObject({ subject: "finance", detail: { per_month: 12 } });
+    for (let i = 0; i < 5; i += 1) expect((await approve((await request()).token)).status).toBe(200);
+    await round();
+    await round();
+    expect((await readAll()).map(({ status }) => status)).toEqual(Array(12).fill("planned"));
+    const [schedule, ...others] = await readStatements();
+    expect(others).toEqual([]);
+    const words = `${utf8Decode(schedule?.document ?? new Uint8Array())} ${utf8Decode(schedule?.payload ?? new Uint8Array())}`;
+    for (const { id, salt } of await readAll()) {
+      expect(words).not.toContain(id);
+      expect(words).not.toContain(salt);
+    }
+    const statement = parsePlantedStatement(schedule?.payload ?? new Uint8Array());
+    expect(statement?.organization).toBe(plantedOrganization(owner.organizationId));
+    const { body } = await test.call("GET", "/v1/log/statements");
+    expect(body.statements.map(({ kind }: { kind: string }) => kind)).toContain("planted_requests");
+  });
+
+  it.each(["payee", "amount", "agent"] as const)("looks like any other: %s", async (fact) => {
+    const { id, token, row } = await show(fact);
+    const { right, wrong } = JSON.parse(row?.mistake ?? "{}") as Mistake;
+    const other = await request();
+    const same: [string, string][] = [
+      [token, "TOKEN"],
+      [other.token, "TOKEN"],
+      [id, "ID"],
+      [other.made.request_id, "ID"],
+      [wrong, right],
+      ['"1205"', '"120.5"'],
+      ["1,205.00", "120.50"],
+      ["1205.00", "120.50"],
+    ];
+    const forget = (text: string) => same.reduce((all, [from, to]) => all.replaceAll(from, to), text);
+    /** Everything that two real requests differ in as well. */
+    const equalize = (value: unknown): unknown =>
+      JSON.parse(forget(JSON.stringify(value)), (name, one) => {
+        const differs = /_hash$|salt$|_at$|^now$|^binding$|^confirmation_code$|^context_hash$|^known_since$/;
+        const ofUnknown = fact === "agent" && ["name", "agent_name", "agent_past"].includes(name);
+        const counts = ["requests", "attestations"].includes(name);
+        return (differs.test(name) && one !== null) || ofUnknown || counts ? typeof one : one;
+      });
+    const [planted, known] = await Promise.all(
+      [token, other.token].map((one) => readApprovalView(test.app.context, one)),
+    );
+    expect(equalize(planted)).toEqual(equalize(known));
+    const read = async (requestId: string, withKey?: string) =>
+      equalize(await test.call("GET", `/v1/authorize/${requestId}`, withKey ? { key: withKey } : {}));
+    const headless = (answer: unknown) => ({
+      ...(answer as { status: number; body: object }),
+      headers: null,
+    });
+    expect(headless(await read(id))).toEqual(headless(await read(other.made.request_id)));
+    expect(headless(await read(id, key))).toEqual(headless(await read(other.made.request_id, key)));
+    const inbox = await listInbox(test.app.context, user(), { isWaiting: true, limit: 50 });
+    const rowOf = (requestId: string) => inbox.rows.find(({ request_id }) => request_id === requestId);
+    expect(equalize(rowOf(id))).toEqual(equalize(rowOf(other.made.request_id)));
+    expect(await countWaiting(test.app.context, user())).toBe(inbox.rows.length);
+    const decidable = await readDecidable(test.app.context, user(), inbox.rows);
+    const shown = decidable.flat().map(({ view }) => view.request_id);
+    expect(shown).toContain(id);
+    for (const path of ["world-id", "proof", "revoke", "amend"]) {
+      const body = path === "amend" ? { changes: { amount: "1" } } : {};
+      const [one, two] = await Promise.all(
+        [token, other.token].map((to) =>
+          test.call("POST", `/approve/${to}/${path}`, { headers: fromPage, body }),
+        ),
+      );
+      const { request_id: _one, ...said } = one?.body ?? {};
+      const { request_id: _two, ...saidToo } = two?.body ?? {};
+      expect([one?.status, forget(JSON.stringify(said))]).toEqual([
+        two?.status,
+        forget(JSON.stringify(saidToo)),
+      ]);
+    }
+    for (const to of [token, other.token])
+      expect((await decideHere("ask", to, "ask", 0, { question: "Why?" })).body).toEqual({});
+    const [asked, askedToo] = await Promise.all(
+      [token, other.token].map((one) => readApprovalView(test.app.context, one)),
+    );
+    expect(equalize(asked)).toEqual(equalize(askedToo));
+    expect((await deny(token)).body).toEqual({});
+    expect((await approve(other.token)).body).toEqual({});
+  });
+
+  it("sends the same mail and the same message to a chat, and no program hears of it", async () => {
+    const endpoint = (format: "standard" | "slack") => ({
+      ...{
+        id: crypto.randomUUID(),
+        organization_id: owner.organizationId,
+        url: "https://chat.example/x",
+        format,
+      },
+      events: ["authorization.requested", "authorization.cancelled"],
+    });
+    const [program, chat] = [endpoint("standard"), endpoint("slack")];
+    await db().insert(webhookEndpoints).values([program, chat]);
+    const send = async (id: string, token: string) => {
+      await createNotices(test.app.context).runAll(() => false);
+      const mails = await mailsTo(test, people[0]?.email ?? "");
+      const messages = await db().select().from(webhookMessages).where(eq(webhookMessages.subject, id));
+      const deliveries = await db().select().from(webhookDeliveries);
+      const to = deliveries.filter(({ message_id }) => messages.some((one) => one.id === message_id));
+      const body = messages[0]?.body ?? "";
+      const format = { organizationId: owner.organizationId, body, showsFacts: true };
+      return {
+        mail: mails.find(({ text }) => text.includes(token)),
+        chat: await composeChat(test.app.context, "slack", format),
+        types: messages.map(({ type }) => type),
+        endpoints: to.map(({ endpoint_id }) => (endpoint_id === chat.id ? "chat" : "program")).sort(),
+      };
+    };
+    // Earlier notices would be bundled with it.
+    await db().delete(notices);
+    const { id, token, row } = await show("payee");
+    const planted = await send(id, token);
+    await db().delete(notices);
+    const other = await request();
+    const known = await send(other.made.request_id, other.token);
+    const { right, wrong } = JSON.parse(row?.mistake ?? "{}") as Mistake;
+    const plain = (text = "") =>
+      text
+        .replaceAll(wrong, right)
+        .replaceAll(/areq_[\w-]+(?:\.[\w-]+)?/g, "ID")
+        .replaceAll(/\(#[\w-]{6}\)/g, "(#ID)")
+        .replaceAll(/, at \d[^.]*\./g, ".");
+    expect(planted.mail?.text).toContain(wrong);
+    for (const part of ["text", "subject"] as const)
+      expect(plain(planted.mail?.[part])).toBe(plain(known.mail?.[part]));
+    expect(plain(planted.chat ?? "")).toBe(plain(known.chat ?? ""));
+    expect(planted.types).toEqual(["authorization.requested"]);
+    expect([planted.endpoints, known.endpoints]).toEqual([["chat"], ["chat", "program"]]);
+    await deny(token);
+    expect((await send(id, token)).types).toEqual(["authorization.requested"]);
+    await db().delete(webhookEndpoints);
+    await db().delete(webhookMessages);
+  });
+
+  it("shows at once what was wrong if it is approved, and nothing runs from it", async () => {
+    const { id, token } = await show("amount");
+    for (const [method, path, body] of [
+      ["POST", `/v1/authorize/${id}/claim`, { run: "run-1" }],
+      ["POST", `/v1/authorizations/${id}/revoke`, {}],
+      ["POST", `/v1/authorize/${id}/answer`, { number: 1, answer: "No" }],
+      ["DELETE", `/v1/authorize/${id}`, undefined],
+    ] as const) {
+      const answer = await test.call(method, path, { key, ...(body && { body }) });
+      expect([path, answer.status]).toEqual([path, 404]);
+    }
+    expect((await approve(token, 1)).body).toEqual({});
+    const view = await readApprovalView(test.app.context, token);
+    expect(view).toMatchObject({
+      status: "cancelled",
+      planted: {
+        outcome: "approved",
+        mistake: "The amount was 1,205.00 EUR: the real request had 120.50 EUR.",
+      },
+      proofs: [],
+      decided_by: null,
+    });
+    expect((await approve(token)).body.code).toBe("authorization_not_pending");
+    const { body } = await test.call("GET", `/v1/authorize/${id}`, { key });
+    expect(body).toMatchObject({ status: "cancelled" });
+    expect(body).not.toHaveProperty("human_authorization");
+    const claim = await test.call("POST", `/v1/authorize/${id}/claim`, { key, body: { run: "run-1" } });
+    expect(claim.status).toBe(404);
+    const attested = await test.call("POST", "/v1/attest", {
+      key,
+      body: { agent_slug: "payer", action: real.action, authorization_id: id },
+    });
+    expect(attested.status).toBeGreaterThanOrEqual(400);
+  });
+
+  it("differs from the others of a list in the answer alone", async () => {
+    const { id, token } = await show("payee");
+    const other = await request();
+    const tokens = [token, other.token];
+    const views = await Promise.all(tokens.map((one) => readApprovalView(test.app.context, one)));
+    const { challenge } = buildList(views.map((view) => view?.binding.request_hash ?? ""));
+    const { public_key: _, ...passkey } = people[2]?.passkey.assert(challenge) ?? { public_key: "" };
+    const answer = await test.call("POST", "/approve/list", { headers: fromPage, body: { tokens, passkey } });
+    expect(answer.body.results).toEqual([
+      {
+        request_id: id,
+        outcome: "planted",
+        detail: expect.stringMatching(/^this was a planted request\. The payee was/),
+      },
+      { request_id: other.made.request_id, outcome: "counted", detail: "" },
+    ]);
+  });
+
+  it("is in no list, count, limit, record, search, export, statistic or audit log", async () => {
+    const { id } = await show("payee");
+    const ids = (await readAll()).map((one) => one.id);
+    const tables = (
+      (await db().execute(
+        sql`SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+      )) as unknown as { table_name: string }[]
+    ).map(({ table_name }) => table_name);
+    const having: string[] = [];
+    for (const table of tables) {
+      const rows = (await db().execute(
+        sql`SELECT count(*)::int AS count FROM ${sql.identifier(table)} AS r WHERE ${sql.join(
+          ids.map((one) => sql`position(${one} in r::text) > 0`),
+          sql` OR `,
+        )}`,
+      )) as unknown as { count: number }[];
+      if ((rows[0]?.count ?? 0) > 0) having.push(table);
+    }
+    // Its own, who is asked, and what was sent to them.
+    const own = ["planted_requests", "request_approvers", "notices", "mailbox_messages"];
+    expect(having.filter((one) => !own.includes(one))).toEqual([]);
+    expect(having).toContain("planted_requests");
+    for (const path of [
+      "/v1/authorizations?limit=100",
+      "/v1/agent/payer/record",
+      "/v1/audit?limit=100",
+      "/v1/webhooks",
+    ]) {
+      const answer = await test.call("GET", path, { key });
+      for (const one of ids) expect(JSON.stringify(answer.body)).not.toContain(one);
+    }
+    await deny(tokenOf(id));
+  });
+
+  it("withdraws what can't be shown, and opens what nobody decided as expired", async () => {
+    const { id } = await show("agent");
+    await db()
+      .update(plantedRequests)
+      .set({ expires_at: sql`clock_timestamp()` })
+      .where(eq(plantedRequests.id, id));
+    expect((await approve(tokenOf(id))).body.code).toBe("authorization_not_pending");
+    await round();
+    expect(await find(id)).toMatchObject({ status: "expired", outcome: "expired" });
+    await armPlanted(test.app.context, owner, { groupId, perMonth: null });
+    const [next] = (await readAll()).filter(({ status }) => status === "planned");
+    await db()
+      .update(plantedRequests)
+      .set({ at: sql`clock_timestamp()` })
+      .where(eq(plantedRequests.id, next?.id ?? ""));
+    await round();
+    expect(await find(next?.id ?? "")).toMatchObject({ status: "cancelled", outcome: "withdrawn" });
+    expect(await readApprovalView(test.app.context, tokenOf(next?.id ?? ""))).toBeNull();
+    await armPlanted(test.app.context, owner, { groupId, perMonth: 12 });
+  });
+
+  it("goes with the content of the request that it was made from", async () => {
+    const { id, row } = await show("payee");
+    await db().transaction((tx) => eraseAuthorizations(tx, [row?.template_id ?? ""], new Date()));
+    expect(await find(id)).toMatchObject({ context: null, request: null, mistake: null });
+    expect(await readApprovalView(test.app.context, tokenOf(id))).toBeNull();
+  });
+
+  it("is counted in the pack as the log has it, and a pack that says otherwise is refused", async () => {
+    const counted = await readPlanted(test.app.context, owner);
+    expect(counted).toMatchObject([{ group: groupId, perMonth: 12 }]);
+    expect(counted[0]?.counts).toEqual({
+      ...{ caught: 5, ended: 9, approved: 2, changed: 0, expired: 1, withdrawn: 1 },
+    });
+    const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString();
+    const [from, until] = [daysAgo(40), daysAgo(10)];
+    const entries = Array.from({ length: 4 }, (_, i): PlantedEntry => {
+      const salt = base64Encode(new Uint8Array(16).fill(i));
+      return { request_id: `areq_${String(i).padStart(22, "A")}`, at: daysAgo(30 - i), fact: "payee", salt };
+    });
+    const schedule: PlantedSchedule = {
+      ...{ version: 1, organization: owner.organizationId, group: groupId, from, until },
+      entries: entries.map(plantedHash).sort(),
+    };
+    const open = (i: number, outcome: PlantedOutcome): PlantedOpening => ({
+      ...{ version: 1, schedule: plantedHash(schedule), entry: entries[i] as PlantedEntry, outcome },
+      ...{ request_hash: String(i).repeat(64), ended_at: daysAgo(20) },
+    });
+    const log = (document: PlantedSchedule | PlantedOpening, at: string) =>
+      logPlanted(
+        test.app.context,
+        { document, organizationId: owner.organizationId, groupId, until, at },
+        async () => null,
+      );
+    await log(schedule, from);
+    await log(open(0, "denied"), daysAgo(20));
+    await log(open(1, "approved"), daysAgo(20));
+    // After the schedule's end nobody can know that it was so.
+    await log(open(2, "denied"), daysAgo(1));
+    const period = { from: daysAgo(50), to: daysAgo(-1) };
+    const makePack = async (withPrivate: boolean) => {
+      const made = await makeEvidencePack(test.app.context, owner, {
+        ...{ agentSlugs: ["payer"], period, withPrivate },
+      });
+      return unpack(await collect(made.parts));
+    };
+    const files = await makePack(true);
+    const check = async (change?: (json: PackedPlanted) => void) => {
+      const changed = new Map(files);
+      const json = parse(files, packFiles.planted) as unknown as PackedPlanted;
+      change?.(json);
+      if (change !== undefined) changed.set(packFiles.planted, encodePackJson(json));
+      const report = await checkPack(sourceOf(await forge(changed, true)), {
+        ...{ tools: nodeIo.zip, trust: null, program: null },
+      });
+      return report.checks.find(({ name }) => name === "planted requests");
+    };
+    expect(await check()).toEqual({
+      ...{ name: "planted requests", status: "pass", detail: "finance caught 1 of 4 planted requests" },
+      warnings: ["2 planted requests of finance were not opened in time, and count as missed"],
+    });
+    expect((await makePack(false)).has(packFiles.planted)).toBe(false);
+    const changeFirst =
+      (change: (one: PackedPlanted["schedules"][number]) => void) => (json: PackedPlanted) =>
+        json.schedules.slice(0, 1).forEach(change);
+    const lies: [string, (json: PackedPlanted) => void][] = [
+      ["the miss is left out", changeFirst((one) => one.openings.splice(1, 1))],
+      [
+        "a miss was caught",
+        changeFirst((one) => Object.assign(one.openings[1] ?? {}, { outcome: "denied" })),
+      ],
+      ["fewer were planted", changeFirst((one) => one.schedule.entries.pop())],
+      ["a schedule is left out", (json) => json.schedules.splice(0, 1)],
+      ["it is counted twice", (json) => json.schedules.push(...json.schedules)],
+      ["one is opened twice", changeFirst((one) => one.openings.push(...one.openings))],
+      ["it is another organization's", (json) => Object.assign(json, { organization: groupId })],
+    ];
+    for (const [lie, change] of lies)
+      expect([lie, await check(change)]).toMatchObject([lie, { status: "fail", reason: "planted_mismatch" }]);
+  });
+
+  it("isn't shown of a group that has become too small, and can't be armed for one", async () => {
+    const [carol, dave] = people;
+    const memberIds = [carol?.id ?? "", dave?.id ?? ""];
+    await saveGroup(test.app.context, owner, { id: groupId, name: "finance", memberIds });
+    expect(await readPlanted(test.app.context, owner)).toEqual([]);
+    await expect(armPlanted(test.app.context, owner, { groupId, perMonth: 1 })).rejects.toThrow(
+      "needs 3 people",
+    );
+    const [group] = await db().select().from(approvers).where(eq(approvers.id, groupId));
+    expect(group?.planted_per_month).toBe(12);
+  });
+});
