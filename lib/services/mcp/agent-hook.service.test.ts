@@ -6,6 +6,7 @@ import { anyKind } from "#support/databases";
 import { newCall } from "#support/hook-process";
 import { type Listening, listenFor } from "#support/listen";
 import { setupTestApp } from "#support/setup-app";
+import { answerHook } from "./agent-hook";
 
 const { test, key } = setupTestApp(anyKind);
 let [hookKey, recordKey, readKey] = ["", "", ""];
@@ -52,6 +53,19 @@ describe("a hook that comes to the service", () => {
     expect(body).toMatchObject({
       human_approval: { method: "proof_of_personhood", inputs_bound: true },
       metadata: { outcome: "completed" },
+    });
+  });
+
+  it("blocks a call where it breaks itself", async () => {
+    const { agent, before } = newCall("/work");
+    const headers = new Headers();
+    const request = { method: "POST", url: "", headers, body: new Blob([before]).stream() };
+    // The schema has no number here.
+    const call = { query: { agent, ask: 7 }, request, ip: "127.0.0.1", context: test.app.context };
+    const broken = await answerHook(call as never, () => Promise.reject(new Error("nothing is asked")));
+    expect(JSON.parse(await broken.text()).hookSpecificOutput).toMatchObject({
+      permissionDecision: "deny",
+      permissionDecisionReason: "countersign: this hook failed.",
     });
   });
 

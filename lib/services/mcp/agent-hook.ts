@@ -142,15 +142,23 @@ export async function answerHook(call: HookCall, answer: AnswerAsked): Promise<R
   const stdin = await readBytes(call.request, maxEventBytes);
   const gone = new AbortController();
   let breath: NodeJS.Timeout;
+  const fail = (error: unknown) => {
+    call.context.logger.error({ err: error }, "an event of an agent's hook failed");
+    return { code: 1, out: "", err: "" };
+  };
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       breath = setInterval(() => controller.enqueue(utf8Encode(" ")), breathMs);
-      void runHook(call, answer, stdin, gone.signal).then((ended) => {
-        clearInterval(breath);
-        if (gone.signal.aborted) return;
-        controller.enqueue(utf8Encode(writeAnswer(call.query, stdin, ended)));
-        controller.close();
-      });
+      void runHook(call, answer, stdin, gone.signal)
+        .catch(fail)
+        .then((ended) => {
+          clearInterval(breath);
+          if (gone.signal.aborted) return;
+          controller.enqueue(utf8Encode(writeAnswer(call.query, stdin, ended)));
+          controller.close();
+        })
+        // Half an answer blocks a call, as the agent's settings say.
+        .catch((error: unknown) => controller.error(error));
     },
     // Nobody is to approve a call that can't run any more.
     cancel() {
