@@ -937,6 +937,7 @@ class OwnAttestation(TypedDict):
     status: Literal["recorded", "erased"]
     erased_at: str | None
     created_at: str
+    title: str | None
 
 
 class Erasure(TypedDict):

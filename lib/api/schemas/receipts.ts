@@ -48,6 +48,10 @@ export const ownAttestation = feedEntry
     status: z.enum(["recorded", "erased"]),
     erased_at: timestamp.nullable(),
     created_at: timestamp,
+    title: z.string().nullable().meta({
+      description:
+        "what ran, at most 80 characters: the command or the most telling argument, with secrets masked; only for its organization",
+    }),
   })
   .meta({ id: "OwnAttestation" });
 

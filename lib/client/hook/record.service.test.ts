@@ -101,6 +101,16 @@ describe("a recorded call", () => {
     expect(body.authorizations).toEqual([]);
   });
 
+  it("has its title in its organization's list, and the tool alone in the public one", async () => {
+    const { agent, end } = startMachine(["--record", "--public"]);
+    await end("git status");
+    const read = async (path: string, more = {}) => (await test.call("GET", path, more)).body;
+    const [own] = (await read(`/v1/attestations?agent_slug=${agent}`, { key })).attestations;
+    expect(own).toMatchObject({ action: "Use the tool Bash", title: "git status" });
+    const feed = JSON.stringify(await read(`/v1/agent/${agent}`));
+    expect([feed.includes(own.attestation_id), feed.includes("git status")]).toEqual([true, false]);
+  });
+
   it.each([
     [["--record", "Bash(git*)"], "Bash", true],
     [["--record", "Write"], "Bash", false],

@@ -195,10 +195,10 @@ export const factsOfSignedRequest = (request: JsonObject): Facts => ({
 /** Calls are recorded within a minute, unless the service was away. */
 const lateMs = 60_000;
 
-/** A hook or gate numbers what it records; metadata of others may be anything. */
-function readRecordedCall({ metadata, client }: JsonObject, timestamp: string) {
+/** A hook or gate numbers what it records, and the service marks what it reads in a trace; other metadata may be anything. */
+function readRecordedCall({ request: { metadata, client }, timestamp, trace }: Attested) {
   const { title, at } = readObject(metadata);
-  if (!isJsonObject(client)) return {};
+  if (!isJsonObject(client) && trace === undefined) return {};
   const isLate = isTime(at) && Date.parse(timestamp) - Date.parse(at) > lateMs;
   return { title: readText(title), endedAt: isLate ? at : null };
 }
@@ -217,7 +217,7 @@ export function factsOfReceipt(
     what: readText(request["action"]),
     agent: readText(request["agent_slug"]),
     recordedAt: timestamp,
-    ...readRecordedCall(request, timestamp),
+    ...readRecordedCall(predicate),
     parent: readParent(request),
     isReportedByTrace: trace !== undefined,
   };

@@ -230,7 +230,12 @@ function describeListed(
   };
 }
 
-export function describeOwn(baseUrl: string, listed: ListedAttestation, names: Names): OwnAttestation {
+export function describeOwn(
+  baseUrl: string,
+  listed: ListedAttestation,
+  names: Names,
+  title: string | undefined,
+): OwnAttestation {
   const { row, slug } = listed;
   return Object.assign(describeListed(baseUrl, listed, names), {
     agent_slug: slug,
@@ -238,6 +243,7 @@ export function describeOwn(baseUrl: string, listed: ListedAttestation, names: N
     status: isErased(row) ? ("erased" as const) : ("recorded" as const),
     erased_at: row.erased_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
+    title: title ?? null,
   });
 }
 

@@ -55,9 +55,19 @@ export async function listAttestations(
   const { agent_slug: agentSlug, human_approval_method: approval, q: action, warnings, from, to } = query;
   const filter = { agentSlug, approval, action, warnings, from, to };
   const { shown, nextCursor } = await readOwn(context, principal, filter, query);
-  const names = await readNames(context.database.db, principal.organizationId);
-  const rows = shown.map((listed) => describeOwn(context.settings.baseUrl, listed, names));
-  return { attestations: rows, next_cursor: nextCursor };
+  return { attestations: await describeAll(context, principal, shown), next_cursor: nextCursor };
+}
+
+async function describeAll(
+  context: Context,
+  { organizationId }: Principal,
+  shown: readonly ListedAttestation[],
+): Promise<OwnAttestation[]> {
+  const names = await readNames(context.database.db, organizationId);
+  const titles = await readTitles(context, shown);
+  return shown.map((listed) =>
+    describeOwn(context.settings.baseUrl, listed, names, titles.get(listed.row.id)),
+  );
 }
 
 /** The portal's filters, as its address bar has them: whole days, and a search for a part of the action or an id. */
@@ -107,7 +117,7 @@ async function readTitles(
 }
 
 /** `isTest`: made with a test key. */
-type ShownAttestation = OwnAttestation & { isTest: boolean; title: string | null };
+type ShownAttestation = OwnAttestation & { isTest: boolean };
 
 export async function listOwnAttestations(
   context: Context,
@@ -121,14 +131,8 @@ export async function listOwnAttestations(
     context,
     shown.map(({ row }) => row.id),
   );
-  const names = await readNames(context.database.db, person.organizationId);
-  const titles = await readTitles(context, shown);
-  const rows = shown.map((listed) => ({
-    ...describeOwn(context.settings.baseUrl, listed, names),
-    isTest: tests.has(listed.row.id),
-    title: titles.get(listed.row.id) ?? null,
-  }));
-  return { rows, nextCursor };
+  const rows = await describeAll(context, person, shown);
+  return { rows: rows.map((row) => ({ ...row, isTest: tests.has(row.id) })), nextCursor };
 }
 
 /** The request behind the attestation's approval, and that of the standing approval whose use it was. */
@@ -231,14 +235,14 @@ interface Found {
 
 function toRecord({ context, names }: Exported, listed: ListedAttestation, { grants, titles }: Found) {
   const { row } = listed;
-  const own = describeOwn(context.settings.baseUrl, listed, names);
+  const own = describeOwn(context.settings.baseUrl, listed, names, titles.get(row.id));
   return {
     attestation_id: own.attestation_id,
     timestamp: own.created_at,
     agent_slug: own.agent_slug,
     amount: own.amount === null ? "" : padDecimals(own.amount),
     currency: own.amount?.currency ?? "",
-    title: titles.get(row.id) ?? "",
+    title: own.title ?? "",
     action: own.action,
     tool: own.tool,
     decided_by: own.decided,
