@@ -247,6 +247,50 @@ it("LangGraph's step keeps its approval while it asks a question of its own", as
   expect(await list()).toHaveLength(1);
 });
 
+it("LangGraph's branches that wait at once go on one by one, by the ids of their interrupts", async () => {
+  const agent_slug = "branching-graph";
+  const countersign = clientOf(test, key);
+  const pay = vi.fn(({ cents }: Order) => [`paid ${cents}`]);
+  const State = Annotation.Root({
+    paid: Annotation<string[]>({ reducer: (a, b) => [...a, ...b], default: () => [] }),
+  });
+  const payOrder = (invoice: number) => async (_: unknown, config: object) => {
+    const action = { agent_slug, action: `Pay invoice ${invoice}`, callId: `call-${invoice}` };
+    return {
+      paid: await gateNode({ countersign, interrupt }, config, action, { invoice, cents: invoice }, pay),
+    };
+  };
+  const graph = new StateGraph(State)
+    .addNode("one", payOrder(1))
+    .addNode("two", payOrder(2))
+    .addEdge(START, "one")
+    .addEdge(START, "two")
+    .compile({ checkpointer: new MemorySaver() });
+  const config = { configurable: { thread_id: agent_slug } };
+  type Waiting = { id: string; value: Interrupted }[];
+  const listWaiting = (ended: unknown): Waiting =>
+    isInterrupted<Interrupted>(ended) ? (ended.__interrupt__ as Waiting) : [];
+  let waiting = listWaiting(await graph.invoke({}, config));
+  expect(new Set(waiting.map(({ id }) => id)).size).toBe(2);
+  const requests = waiting.map(({ value }) => value.request_id);
+  const resume = async (ids: string[]) => {
+    const ended = await graph.invoke(
+      new Command({ resume: Object.fromEntries(ids.map((id) => [id, "approved"])) }),
+      config,
+    );
+    waiting = listWaiting(ended);
+    return (ended as { paid: string[] }).paid;
+  };
+  await approveUnproven(test, requests[1] ?? "");
+  const both = waiting.map(({ id }) => id);
+  await resume(both);
+  expect(pay.mock.calls.map(([given]) => given)).toEqual([{ invoice: 2, cents: 2 }]);
+  expect(waiting.map(({ value }) => value.request_id)).toEqual([requests[0]]);
+  await approveUnproven(test, requests[0] ?? "");
+  expect((await resume(waiting.map(({ id }) => id))).toSorted()).toEqual(["paid 1", "paid 2"]);
+  expect(pay).toHaveBeenCalledTimes(2);
+});
+
 it("the OpenAI Agents SDK's tool asks nobody about arguments that don't fit", async () => {
   setTracingDisabled(true);
   const ask = vi.fn();
