@@ -43,8 +43,6 @@ import { createNotices } from "#lib/services/notifications/send";
 import { makeEvidencePack } from "#lib/services/packs/pack";
 import { composeChat } from "#lib/services/webhooks/chat";
 import { verifyInBrowser } from "#lib/verifier/browser";
-import { nodeIo } from "#lib/verifier/cli/node-io";
-import { runCommand } from "#lib/verifier/cli/run-command";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { runProgram } from "#support/commands";
@@ -53,6 +51,7 @@ import { enrolGroup } from "#support/enrol";
 import { collect, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { findPython, pythonFolder } from "#support/python";
+import { runHere } from "#support/verifier-run";
 
 const python = await findPython("core");
 if (python.missing) console.warn(`Skipped: the facts as Python says them. ${python.missing}`);
@@ -235,12 +234,7 @@ describe("one set of samples through every output", () => {
     it("by verify.mjs, and by the page that verifies a file", async () => {
       const file = path.join(folder, `${kind}.json`);
       writeFileSync(file, attested[kind].receipt);
-      let out = "";
-      const print = (text: string) => {
-        out += text;
-      };
-      const io = { ...nodeIo, print, readProgram: async () => new Uint8Array() };
-      await runCommand([file, "--keys", await keysFile()], io);
+      const { out } = await runHere([file, "--keys", await keysFile()]);
       expectFacts(kind, "toPublic", out);
       const report = await verifyInBrowser(
         attested[kind].receipt,

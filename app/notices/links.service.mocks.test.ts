@@ -19,7 +19,7 @@ import { sendAll } from "#support/approvers";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { POST as confirm } from "./[token]/confirm/route";
 import { POST as leave } from "./[token]/leave/route";
@@ -193,11 +193,7 @@ describe("approvers", () => {
 
   it("get nothing more when they leave the organization, or it ends", async () => {
     const { context } = test.app;
-    const member = await signInPerson(context, `member${counter}@example.com`, owner.organizationId);
-    await context.database.query(
-      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
-      [owner.organizationId, member.userId],
-    );
+    const member = await joinPerson(context, `member${counter}@example.com`, owner.organizationId);
     const all = { requests: "all", decisions: true, reminders: true } as const;
     await saveNoticeSettings(context, member, owner.organizationId, all);
     expect(await listNoticeSettings(context, member)).toMatchObject([{ isMember: true, ...all }]);

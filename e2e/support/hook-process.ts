@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { ClientIo } from "#lib/client/cli/io";
 import { nodeMachine } from "#lib/client/cli/node-machine";
 import { openReceiver } from "#lib/client/cli/node-receiver";
 import { runCommand } from "#lib/client/cli/run-command";
@@ -58,16 +59,38 @@ export interface HookIo {
   runtime?: Parameters<typeof runCommand>[1]["runtime"];
 }
 
+/** The command line of the client in this process, with the machine's files where `io` has no others. */
+export async function runClientHere(argv: readonly string[], io: Partial<ClientIo>): Promise<Ended> {
+  const ended = { out: "", err: "" };
+  const code = await runCommand([...argv], {
+    ...nodeIo,
+    openReceiver,
+    machine: nodeMachine(undefined),
+    apiKey: undefined,
+    serviceUrl: undefined,
+    runtime: undefined,
+    print: (text) => {
+      ended.out += text;
+    },
+    tell: (text) => {
+      ended.err += text;
+    },
+    inBackground: undefined,
+    openMcp: () => Promise.reject(new Error("not here")),
+    hookPrograms: {},
+    serve: () => Promise.reject(new Error("not here")),
+    ...io,
+  });
+  return { code, ...ended };
+}
+
 /** In this process, for what needs none of its own. */
-export async function runHookHere(
+export const runHookHere = (
   argv: readonly string[],
   stdin: string,
   { env, fetch = globalThis.fetch, runtime }: HookIo,
-): Promise<Ended> {
-  const ended = { out: "", err: "" };
-  const code = await runCommand(["hook", ...argv], {
-    ...nodeIo,
-    openReceiver,
+): Promise<Ended> =>
+  runClientHere(["hook", ...argv], {
     machine: {
       ...nodeMachine(undefined),
       home: env["HOME"] ?? "",
@@ -78,20 +101,8 @@ export async function runHookHere(
     serviceUrl: env["COUNTERSIGN_URL"],
     fetch,
     readStdin: async () => new Uint8Array(Buffer.from(stdin, "latin1")),
-    print: (text) => {
-      ended.out += text;
-    },
-    tell: (text) => {
-      ended.err += text;
-    },
     runtime,
-    inBackground: undefined,
-    openMcp: () => Promise.reject(new Error("not here")),
-    hookPrograms: {},
-    serve: () => Promise.reject(new Error("not here")),
   });
-  return { code, ...ended };
-}
 
 /** An event of Claude Code. */
 const claudeEvent = (

@@ -1,7 +1,8 @@
 /** People for the portal's tests: signed in without mail. */
 
 import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
-import { users } from "#lib/db/schema";
+import type { Role } from "#lib/api/schemas/key-choices";
+import { memberships, users } from "#lib/db/schema";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { ensureMemberships } from "#lib/services/accounts/members";
@@ -24,4 +25,17 @@ export async function signInPerson(
   if (organizationId !== undefined) return { ...signedIn, organizationId };
   const [own] = await ensureMemberships(context, signedIn);
   return { ...signedIn, organizationId: own?.organizationId ?? "" };
+}
+
+/** The same, as somebody who has a role in that organization. */
+export async function joinPerson(
+  context: AccountsContext,
+  email: string,
+  organizationId: string,
+  role: Role = "member",
+): Promise<MemberPrincipal> {
+  const person = await signInPerson(context, email, organizationId);
+  const row = { organization_id: organizationId, user_id: person.userId, role };
+  await context.database.db.insert(memberships).values(row);
+  return person;
 }

@@ -1,31 +1,38 @@
-/** For tests only: verify.mjs in this process, with its files in memory. */
+/** For tests only: verify.mjs in this process. */
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { sourceOf } from "#lib/protocol/encoding/zip";
+import type { CommandIo } from "#lib/verifier/cli/io";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
 
-export async function runVerifier(
+/** With the machine's files and network where `io` has no others: its exit code, and all that it prints and tells. */
+export async function runHere(
+  argv: readonly string[],
+  io: Partial<CommandIo> = {},
+): Promise<{ code: number; out: string }> {
+  let out = "";
+  const print = (text: string) => {
+    out += text;
+  };
+  const quiet = { progress: undefined, apiKey: undefined };
+  const code = await runCommand([...argv], { ...nodeIo, ...quiet, print, tell: print, ...io });
+  return { code, out };
+}
+
+/** With its files in memory. */
+export const runVerifier = (
   argv: string[],
   fetch: (url: string | URL | Request) => Promise<Response>,
   files: Map<string, string>,
   /** By how much the outsider's clock is ahead. */
   laterSeconds = () => 0,
-): Promise<{ code: number; out: string }> {
-  const printed: string[] = [];
-  const code = await runCommand(argv, {
+) =>
+  runHere(argv, {
     fetch: fetch as typeof globalThis.fetch,
     readFile: async (name) => utf8Encode(files.get(name) ?? ""),
     openFile: async (name) => ({ ...sourceOf(utf8Encode(files.get(name) ?? "")), close: () => {} }),
     isFile: async (name) => files.has(name),
     writeFile: async (name, text) => void files.set(name, text),
     readStdin: async () => new Uint8Array(),
-    zip: nodeIo.zip,
-    readProgram: nodeIo.readProgram,
-    print: (text) => printed.push(text),
-    tell: (text) => printed.push(text),
-    progress: undefined,
-    apiKey: undefined,
     nowSeconds: () => Math.floor(Date.now() / 1_000) + laterSeconds(),
   });
-  return { code, out: printed.join("") };
-}

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
 import type { TestAnswer } from "#support/app";
 import { anyKind } from "#support/databases";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 
 const settings = {
@@ -112,13 +112,7 @@ describe("the keys of one organization", () => {
     const { context } = test.app;
     const { organizationId } = await signInPerson(context, email);
     const colleagues = Array.from({ length: 12 }, (_, i) => `colleague${i}-${email}`);
-    for (const colleague of colleagues) {
-      const { userId } = await signInPerson(context, colleague, organizationId);
-      await context.database.query(
-        "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
-        [organizationId, userId],
-      );
-    }
+    for (const colleague of colleagues) await joinPerson(context, colleague, organizationId);
     const made = await Promise.allSettled(colleagues.map((colleague) => test.createKey(colleague)));
     expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(6);
     for (const one of made)

@@ -6,13 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import { encodePackJson } from "#lib/protocol/pack/pack-manifest";
 import { makeEvidencePack, type PackRequest } from "#lib/services/packs/pack";
-import { nodeIo } from "#lib/verifier/cli/node-io";
-import { runCommand } from "#lib/verifier/cli/run-command";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { collect, forge, type PackedFiles, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
+import { runHere } from "#support/verifier-run";
 
 const cedar = path.resolve("node_modules/@cedar-policy/cedar-wasm");
 const guide = path.resolve("components/guides/content/rules.md");
@@ -44,12 +43,7 @@ describe("replay", () => {
     const files = { decision: path.join(folder, "decision.json"), rules: path.join(folder, "rules.json") };
     await writeFile(files.decision, JSON.stringify(decision));
     await writeFile(files.rules, JSON.stringify(version));
-    let out = "";
-    const print = (text: string) => {
-      out += text;
-    };
-    const args = ["replay", files.decision, "--rules", files.rules, ...more];
-    return { code: await runCommand(args, { ...nodeIo, print, tell: print }), out };
+    return runHere(["replay", files.decision, "--rules", files.rules, ...more]);
   }
 
   it.each([
@@ -131,11 +125,7 @@ describe("replay", () => {
     async function check(changed: PackedFiles, ...more: string[]) {
       const file = path.join(folder, "pack.zip");
       await writeFile(file, await forge(changed, true));
-      let out = "";
-      const print = (text: string) => {
-        out += text;
-      };
-      const code = await runCommand(["pack", file, ...more], { ...nodeIo, print, tell: print });
+      const { code, out } = await runHere(["pack", file, ...more]);
       return { code, rules: /(\S+) +rules +(.*)/.exec(out)?.slice(1, 3) };
     }
     const edit = (name: string, change: (json: Json) => void): PackedFiles => {

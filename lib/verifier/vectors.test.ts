@@ -6,9 +6,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { type ConformanceCase, conformanceFolder, makeConformance } from "#support/conformance";
+import { runHere } from "#support/verifier-run";
 import { verifyInBrowser } from "./browser";
-import { nodeIo } from "./cli/node-io";
-import { runCommand } from "./cli/run-command";
 
 const folder = path.resolve("public/vectors");
 const releases = readdirSync(folder).filter((name) => name !== path.basename(conformanceFolder));
@@ -78,8 +77,6 @@ describe("the conformance suite", () => {
   it.each(cases)(
     "$kind: $name is $verdict",
     async ({ kind, file, keys, receipts = [], pinned = [], ...expected }) => {
-      const printed: string[] = [];
-      const io = { ...nodeIo, print: (text: string) => void printed.push(text), tell: () => {} };
       const argv = [
         ...(kind === "record" || kind === "pack" ? [kind] : []),
         ...[inSuite(file), "--keys", inSuite(keys), "--json"],
@@ -88,10 +85,10 @@ describe("the conformance suite", () => {
         ...(expected.audience ? ["--audience", expected.audience] : []),
         ...(expected.nonce ? ["--nonce", expected.nonce] : []),
       ];
-      const code = await runCommand(argv, io);
+      const { code, out } = await runHere(argv, { tell: () => {} });
       expect(code).toBe({ valid: 0, invalid: 1, refused: 2, incomplete: 3, erased: 3 }[expected.verdict]);
       if (expected.verdict === "refused") return;
-      const report = JSON.parse(printed.join("")) as {
+      const report = JSON.parse(out) as {
         verdict: string;
         checks: { name: string; status: string }[];
       };

@@ -5,17 +5,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
-import { nodeIo } from "#lib/verifier/cli/node-io";
 import { approveUnproven, expireRequest, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom, quietRuntime } from "#support/client";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { enrolGroup } from "#support/enrol";
+import { runClientHere } from "#support/hook-process";
 import { type Listening, listenFor } from "#support/listen";
 import { setupTestApp } from "#support/setup-app";
-import { nodeMachine } from "./node-machine";
-import { openReceiver } from "./node-receiver";
-import { runCommand } from "./run-command";
 
 const program = path.resolve("dist/countersign.mjs");
 
@@ -40,32 +37,15 @@ interface Surroundings {
 }
 
 /** Runs it in this process: exit code, standard output, standard error. */
-async function run(argv: string[], around: Surroundings = {}) {
-  let [out, err] = ["", ""];
-  const code = await runCommand(argv, {
-    ...nodeIo,
+const run = (argv: string[], { stdin = "", fetch = fetchFrom(test), ...around }: Surroundings = {}) =>
+  runClientHere(argv, {
     apiKey: key,
     serviceUrl: "http://localhost:3000",
-    fetch: (around.fetch ?? fetchFrom(test)) as typeof fetch,
-    readStdin: async () => new TextEncoder().encode(around.stdin ?? ""),
-    print: (text) => {
-      out += text;
-    },
-    tell: (text) => {
-      err += text;
-    },
     runtime: quietRuntime(),
-    openReceiver,
-    inBackground: undefined,
-    openMcp: () => Promise.reject(new Error("not here")),
-    hookPrograms: {},
-    serve: () => Promise.reject(new Error("not here")),
-    machine: nodeMachine(undefined),
-    ...("apiKey" in around && { apiKey: around.apiKey }),
-    ...("serviceUrl" in around && { serviceUrl: around.serviceUrl }),
+    ...around,
+    fetch: fetch as typeof globalThis.fetch,
+    readStdin: async () => new TextEncoder().encode(stdin),
   });
-  return { code, out, err };
-}
 
 const lines = (out: string) =>
   out

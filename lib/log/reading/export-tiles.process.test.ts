@@ -16,13 +16,12 @@ import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { openFolderStore } from "#lib/log/object-storage/open-store";
-import { nodeIo } from "#lib/verifier/cli/node-io";
-import { runCommand } from "#lib/verifier/cli/run-command";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { listen } from "#support/listen";
 import { setupTestApp } from "#support/setup-app";
 import { readStaticLog } from "#support/tlog-reader";
+import { runHere } from "#support/verifier-run";
 import { readUnpublished } from "./compact";
 import { type ExistingFiles, exportTiles } from "./export-tiles";
 import { readOpenHead } from "./reader";
@@ -117,24 +116,11 @@ describe("the exported tree", () => {
   it("is checked by verify.mjs wherever it is served, with nothing of the service but the log's key", async () => {
     await exportNow();
     const site = await listen(serveFolder(folder));
-    const printed: string[] = [];
-    const io = { ...nodeIo, print: (text: string) => void printed.push(text) };
-    const check = [
-      "log",
-      "check",
-      "http://service.invalid",
-      "--log-vkey",
-      vkey,
-      "--log-url",
-      site.base,
-      "--all",
-    ];
-    expect([await runCommand(check, io), printed.join("")]).toEqual([
-      0,
-      expect.stringContaining("The log holds."),
-    ]);
+    const argv = ["http://service.invalid", "--log-vkey", vkey, "--log-url", site.base, "--all"];
+    const check = () => runHere(["log", "check", ...argv]);
+    expect(await check()).toEqual({ code: 0, out: expect.stringContaining("The log holds.") });
     rmSync(path.join(folder, "tile/entries/000"));
-    expect(await runCommand(check, io)).toBe(1);
+    expect((await check()).code).toBe(1);
     await site.close();
   });
 

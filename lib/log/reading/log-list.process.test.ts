@@ -5,13 +5,12 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { handleApiRequest } from "#lib/server/next/node-http";
-import { nodeIo } from "#lib/verifier/cli/node-io";
-import { runCommand } from "#lib/verifier/cli/run-command";
 import type { TestApp } from "#support/app";
 import { expectExit } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listen } from "#support/listen";
 import { closeHomes, makeHome, run, start } from "#support/operator-commands";
+import { runHere } from "#support/verifier-run";
 import { openLogList } from "./log-list";
 
 interface Service {
@@ -58,16 +57,8 @@ async function attestAt({ site, test }: Service, receipt: { id: string; file: st
 }
 
 /** Without a network. */
-async function verifyOffline(file: string, list = inFolder("log-list.json")) {
-  const printed: string[] = [];
-  const fetchNothing = () => Promise.reject(new Error("offline"));
-  const io = {
-    ...nodeIo,
-    fetch: fetchNothing as typeof fetch,
-    print: (text: string) => void printed.push(text),
-  };
-  return { code: await runCommand([file, "--keys", list], io), text: printed.join("") };
-}
+const verifyOffline = (file: string, list = inFolder("log-list.json")) =>
+  runHere([file, "--keys", list], { fetch: () => Promise.reject(new Error("offline")) });
 
 beforeAll(async () => {
   writeFileSync(inFolder("key.pem"), pair.privateKey.export({ format: "pem", type: "pkcs8" }));
@@ -118,7 +109,7 @@ describe("logs side by side", () => {
     expect(receipts.first.id).toMatch(/01$/);
     expect(receipts.second.id).toMatch(/02$/);
     for (const { file } of Object.values(receipts)) {
-      const { code, text } = await verifyOffline(file);
+      const { code, out: text } = await verifyOffline(file);
       expect([code, text]).toEqual([0, expect.stringContaining("Keys: pinned")]);
     }
   });

@@ -26,7 +26,7 @@ const whats = ["plain", "private", "numbered", "kept", "spending", "bad key"] as
 type What = (typeof whats)[number] | "proven";
 /**
  * A process is killed at some time, or around the statement that stores a batch: before the database has it, before it is
- * committed, and after that. Or only its connection is cut.
+ * committed, and after that. Or only its connection is cut, or its database is gone for a while.
  */
 const events = [
   "kill",
@@ -35,6 +35,7 @@ const events = [
   "kill committed",
   "cut asked",
   "cut committed",
+  "gone",
   "rotate",
   "epoch",
   "deny",
@@ -148,6 +149,12 @@ describe.skipIf(!databaseKinds.includes("postgres"))("interleavings of several p
     if (event === "kill") {
       await sleep(delayMs);
       return member.kill();
+    }
+    if (event === "gone") {
+      await sleep(delayMs);
+      member.wire.cut();
+      await sleep(500);
+      return member.wire.mend();
     }
     const [what, moment] = event.split(" ") as [string, Moment];
     return member.wire.cutAt(moment, marker, what === "kill" ? () => void member.kill() : undefined);

@@ -1,9 +1,8 @@
 import { beforeAll, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { memberships } from "#lib/db/schema";
 import { removeMember } from "#lib/services/portal/organization";
 import { anyKind } from "#support/databases";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { answerDownload } from "./feed-answer";
 
@@ -13,14 +12,7 @@ beforeAll(async () => {
   owner = await signInPerson(test.app.context, "owner@example.com");
 });
 
-async function addMember(email: string): Promise<MemberPrincipal> {
-  const { organizationId } = owner;
-  const member = await signInPerson(test.app.context, email, organizationId);
-  await test.app.context.database.db
-    .insert(memberships)
-    .values({ organization_id: organizationId, user_id: member.userId, role: "member" });
-  return member;
-}
+const addMember = (email: string) => joinPerson(test.app.context, email, owner.organizationId);
 
 /** A file of three parts; before each but the first `pass` is awaited, and a minute passes. */
 function download(person: MemberPrincipal, pass: () => Promise<unknown> = async () => {}) {

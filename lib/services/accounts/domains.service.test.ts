@@ -1,7 +1,6 @@
 /** Guarantee: owners prove domains, daily checks keep or take them, and a request shows what is proven when it is made. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { memberships } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import type { Context } from "#lib/services/approvals/context";
@@ -9,7 +8,7 @@ import { deleteOrganization } from "#lib/services/portal/organization";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { type DomainWorld, startDomainWorld } from "#support/domain-world";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { listAuditEvents } from "./audit-list";
 import { addDomain, checkDomain, checkDueDomains, listDomains, removeDomain } from "./domains";
@@ -125,10 +124,7 @@ describe("the domains of an organization", () => {
   });
 
   it("tell each owner that one is lost, also if another owner's mailbox refuses the mail", async () => {
-    const second = await signInPerson(context, `second${counter}@example.com`);
-    await context.database.db
-      .insert(memberships)
-      .values({ organization_id: owner.organizationId, user_id: second.userId, role: "owner" });
+    const second = await joinPerson(context, `second${counter}@example.com`, owner.organizationId, "owner");
     await prove("refused.example.org");
     world.names.records.clear();
     const { mailer } = context;
@@ -152,10 +148,7 @@ describe("the domains of an organization", () => {
     await expect(add("b.example.net")).rejects.toThrow("is already in the list");
     await expect(add("co.uk")).rejects.toThrow("must be a domain that can be registered");
     const [held] = await listDomains(context, owner);
-    const member = await signInPerson(context, `member${counter}@example.com`, owner.organizationId);
-    await context.database.db
-      .insert(memberships)
-      .values({ organization_id: owner.organizationId, user_id: member.userId, role: "member" });
+    const member = await joinPerson(context, `member${counter}@example.com`, owner.organizationId);
     const stranger = await signInPerson(context, `stranger${counter}@example.com`);
     expect(await listDomains(context, member)).toHaveLength(4);
     const change = [

@@ -15,7 +15,7 @@ import { createPasskey, type TestPasskey } from "#support/authenticator";
 import { fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo } from "#support/enrol";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { listApprovers, removeApprover } from "./approvers";
 import { listAuditEvents } from "./audit-list";
 import { becomeApprover } from "./become-approver";
@@ -110,11 +110,7 @@ describe.each(["passkeys", "world-id"])("one person alone, with APPROVALS=%s", (
       const { status, body } = await askMe();
       expect([status, body.detail]).toEqual([422, expect.stringContaining("besides who asks")]);
     };
-    const bob = await signInPerson(context, "bob@example.com");
-    await context.database.query(
-      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
-      [ada.organizationId, bob.userId],
-    );
+    const bob = await joinPerson(context, "bob@example.com", ada.organizationId);
     await refused();
     await removeMember(context, ada, { userId: bob.userId, revokeKeys: false });
     expect((await askMe()).status).toBe(201);
@@ -135,11 +131,7 @@ describe.each(["passkeys", "world-id"])("one person alone, with APPROVALS=%s", (
   });
 
   it("leaves it to an owner, and to the groups that are there", async () => {
-    const bob = { ...(await signInPerson(context, "bob@example.com")), organizationId: ada.organizationId };
-    await context.database.query(
-      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
-      [ada.organizationId, bob.userId],
-    );
+    const bob = await joinPerson(context, "bob@example.com", ada.organizationId);
     await expect(becomeApprover(context, bob)).rejects.toMatchObject({ errorName: "forbidden" });
     await context.database.query("UPDATE memberships SET role = 'owner' WHERE user_id = $1", [bob.userId]);
     await becomeApprover(context, bob);

@@ -1,7 +1,6 @@
 /** Guarantee: only the person changes their passkeys: by a mail of their own that is fresh, or signed in. Owners remove. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { memberships } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Context } from "#lib/services/approvals/context";
 import { sendAll } from "#support/approvers";
@@ -9,7 +8,7 @@ import { createPasskey } from "#support/authenticator";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { leaveByLink } from "./approvers";
 import {
@@ -153,10 +152,7 @@ describe("who changes passkeys", () => {
       id: owner.email,
     });
     expect(await problemOf(requireOwnerAbout(context, stranger, own.id))).toBe("not_found");
-    const member = await signInPerson(context, `member${counter}@example.com`, owner.organizationId);
-    await context.database.db
-      .insert(memberships)
-      .values({ organization_id: owner.organizationId, user_id: member.userId, role: "member" });
+    const member = await joinPerson(context, `member${counter}@example.com`, owner.organizationId);
     expect(await problemOf(requireOwnerAbout(context, member, own.id))).toBe("forbidden");
   });
 
@@ -200,12 +196,8 @@ describe("what follows a change of the roster", () => {
 
   it("is a mail to every owner, once, and a webhook message", async () => {
     const { db } = context.database;
-    const second = await signInPerson(context, "second@example.com", owner.organizationId);
-    const member = await signInPerson(context, "member@example.com", owner.organizationId);
-    await db.insert(memberships).values([
-      { organization_id: owner.organizationId, user_id: second.userId, role: "owner" },
-      { organization_id: owner.organizationId, user_id: member.userId, role: "member" },
-    ]);
+    const second = await joinPerson(context, "second@example.com", owner.organizationId, "owner");
+    const member = await joinPerson(context, "member@example.com", owner.organizationId);
     const { key } = await test.createKey("owner@example.com");
     const body = { url: "http://127.0.0.1:9/", events: ["roster.changed"] };
     expect((await test.call("POST", "/v1/webhooks", { key, body })).status).toBe(201);

@@ -83,22 +83,6 @@ describe("the approved identity", () => {
     expect((await raced.read(key)).body.attestation_id).toBeNull();
   });
 
-  it("leaves no attestation compared with what was registered before", async () => {
-    await register("drift-bot", { code_hash: "aaaa" });
-    const { log } = test.app.context;
-    for (const slug of ["drift-bot", "new-drift-bot"]) {
-      const spy = vi.spyOn(log, "submit").mockImplementationOnce(async (itemKind, item) => {
-        await register(slug, { code_hash: "bbbb" });
-        spy.mockRestore();
-        return log.submit(itemKind, item);
-      });
-      const body = { agent_slug: slug, action: "a", inputs_hash: "b", code_hash: "aaaa" };
-      const made = await test.call("POST", "/v1/attest", { key, body });
-      expect([slug, made.status, made.body.code_hash_verified]).toEqual([slug, 201, false]);
-      expect(JSON.parse(made.body.payload).predicate.registered.code_hash).toBe("bbbb");
-    }
-  });
-
   it("leaves none compared with nothing where a registration wins the slug at the last moment", async () => {
     const { db } = test.app.context.database;
     let attested: ReturnType<typeof test.call> | undefined;

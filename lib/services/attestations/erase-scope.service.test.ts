@@ -5,13 +5,12 @@ import type { MemberPrincipal } from "#lib/api/http/context";
 import { operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
 import { type Scope, scopeNames, usualScopes } from "#lib/api/schemas/key-choices";
-import { memberships } from "#lib/db/schema";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { Context } from "#lib/services/approvals/context";
 import { makeApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
 import { changeRole, removeMember } from "#lib/services/portal/organization";
 import { anyKind } from "#support/databases";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { eraseContent } from "./erase";
 
@@ -61,10 +60,7 @@ describe("the scope erase", () => {
   beforeEach(async () => {
     counter += 1;
     owner = await signInPerson(context, `owner${counter}@example.com`);
-    member = await signInPerson(context, `member${counter}@example.com`, owner.organizationId);
-    await context.database.db
-      .insert(memberships)
-      .values({ organization_id: owner.organizationId, user_id: member.userId, role: "member" });
+    member = await joinPerson(context, `member${counter}@example.com`, owner.organizationId);
   });
 
   const wish = (...scopes: Scope[]) => ({ name: "k", scopes, lifetimeDays: null });

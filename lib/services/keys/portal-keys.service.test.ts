@@ -2,11 +2,10 @@
 
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { memberships } from "#lib/db/schema";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { anyKind } from "#support/databases";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { limitApiKey, listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal-keys";
 
@@ -74,10 +73,7 @@ describe("API keys in the portal", () => {
     await limitApiKey(context, person, { keyId: id, perDay: 3 });
     const rotated = await rotateApiKey(context, person, { keyId: id, overlapHours: 1 });
     expect([await perDay(text), await perDay(rotated.text)]).toEqual([3, 3]);
-    const member = await signInPerson(context, "member@example.com", person.organizationId);
-    await context.database.db
-      .insert(memberships)
-      .values({ organization_id: person.organizationId, user_id: member.userId, role: "member" });
+    const member = await joinPerson(context, "member@example.com", person.organizationId);
     const forbidden = { errorName: "forbidden" };
     await expect(limitApiKey(context, member, { keyId: id, perDay: null })).rejects.toMatchObject(forbidden);
     const wish = { name: "k", scopes: ["read"] as const, lifetimeDays: null };

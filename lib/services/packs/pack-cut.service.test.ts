@@ -8,12 +8,11 @@ import { hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/enco
 import { sourceOf } from "#lib/protocol/encoding/zip";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
-import { nodeIo } from "#lib/verifier/cli/node-io";
-import { runCommand } from "#lib/verifier/cli/run-command";
 import { anyKind } from "#support/databases";
 import { collect, forge, type Json, type PackedFiles, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
+import { runHere } from "#support/verifier-run";
 import { makeEvidencePack } from "./pack";
 
 const slug = "cut-bot";
@@ -51,16 +50,12 @@ describe("an evidence pack that was cut", () => {
   /** With the service's keys pinned, as an auditor would. */
   const verify = async (files: PackedFiles) => {
     const bytes = await forge(files, true);
-    const printed: string[] = [];
-    const code = await runCommand(["pack", "pack.zip", "--keys", "keys.json"], {
-      ...nodeIo,
+    return runHere(["pack", "pack.zip", "--keys", "keys.json"], {
       readFile: async () => utf8Encode(JSON.stringify(keys)),
       openFile: async () => ({ ...sourceOf(bytes), close: () => {} }),
       isFile: async () => true,
       readProgram: async () => files.get(packFiles.verifier) ?? null,
-      print: (text) => printed.push(text),
     });
-    return { code, out: printed.join("") };
   };
   const change = (files: PackedFiles, name: string, changed: (json: Json) => Json) =>
     files.set(name, encodePackJson(changed(parse(files, name))));

@@ -3,14 +3,14 @@ import type { ChildProcess } from "node:child_process";
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { authorizationRequests, memberships } from "#lib/db/schema";
+import { authorizationRequests } from "#lib/db/schema";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { rulesOrganization } from "#lib/protocol/policy/replay";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
 import { changeRole } from "#lib/services/portal/organization";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { createRulesEngine } from "./engine";
 import { saveOwnRules } from "./read";
@@ -35,13 +35,8 @@ describe("rules through the API", () => {
   const put = (body: object) =>
     test.call("PUT", "/v1/rules", { key, body: { mode: "enforce", text: allowAll, ...body } });
   const read = (query = "") => test.call("GET", `/v1/rules${query}`, { key });
-  async function addOwner(): Promise<MemberPrincipal> {
-    const { context } = test.app;
-    const second = { ...(await signInPerson(context, `second${counter}@example.com`)), organizationId };
-    const row = { organization_id: organizationId, user_id: second.userId, role: "owner" as const };
-    await context.database.db.insert(memberships).values(row);
-    return second;
-  }
+  const addOwner = () =>
+    joinPerson(test.app.context, `second${counter}@example.com`, organizationId, "owner");
   const simulate = (text: string, more: object = {}) =>
     test.call("POST", "/v1/rules/simulate", { key, body: { text, ...more } });
 
@@ -197,11 +192,9 @@ describe("rules through the API", () => {
     expect(proposed.body).toMatchObject({ rules: { version: 1 }, proposal: { text: forbidTool } });
     const { id } = proposed.body.proposal;
     await expect(confirmProposal(context, owner, id)).rejects.toMatchObject({ errorName: "forbidden" });
-    const other = await signInPerson(context, `second${counter}@example.com`);
-    const second = { ...other, organizationId };
-    await expect(confirmProposal(context, second, id)).rejects.toMatchObject({ errorName: "not_found" });
-    const row = { organization_id: organizationId, user_id: second.userId };
-    await context.database.db.insert(memberships).values({ ...row, role: "owner" });
+    const other = await signInPerson(context, `second${counter}@example.com`, organizationId);
+    await expect(confirmProposal(context, other, id)).rejects.toMatchObject({ errorName: "not_found" });
+    const second = await addOwner();
     const replaced = await put({ text: forbidTool, require_second_owner: false });
     await expect(confirmProposal(context, second, id)).rejects.toMatchObject({ errorName: "rules_changed" });
     await confirmProposal(context, second, replaced.body.proposal.id);

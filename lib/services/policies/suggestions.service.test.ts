@@ -8,7 +8,6 @@ import {
   apiKeys,
   auditEvents,
   authorizationRequests,
-  memberships,
   organizations,
   ruleSets,
   sessions,
@@ -17,7 +16,7 @@ import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
 import { acceptApproval } from "#lib/services/approvals/decision/decide";
 import { ask, provenBy } from "#support/authorizations";
 import { anyKind } from "#support/databases";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { readPast } from "./past-requests";
 import { isWithinRate, listReviewRates, listUnreviewed, reviewUse, setReviewRates } from "./reviews";
@@ -159,10 +158,7 @@ describe("suggested rules", () => {
   it("wait for another owner, who confirms with a passkey, unless a refusal has come since", async () => {
     const { context } = test.app;
     const { db } = context.database;
-    const second = { ...(await signInPerson(context, `second${counter}@example.com`)), organizationId };
-    await db
-      .insert(memberships)
-      .values({ organization_id: organizationId, user_id: second.userId, role: "owner" });
+    const second = await joinPerson(context, `second${counter}@example.com`, organizationId, "owner");
     await decideFive();
     const policyId = (await list()).suggestions[0]?.policyId ?? "";
     const propose = () => proposeSuggestion(context, owner, { policyId, withMoney: false });

@@ -5,12 +5,7 @@ import type { MemberPrincipal } from "#lib/api/http/context";
 import { scopeNames } from "#lib/api/schemas/key-choices";
 import { AppError } from "#lib/errors";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
-import {
-  acceptInvitation,
-  inviteMember,
-  listInvitations,
-  withdrawInvitation,
-} from "#lib/services/accounts/invitations";
+import { inviteMember, listInvitations, withdrawInvitation } from "#lib/services/accounts/invitations";
 import { listOwnAgents, putOwnTools, readOwnAgent, updateOwnAgent } from "#lib/services/agents/portal-agents";
 import type { Context } from "#lib/services/approvals/context";
 import {
@@ -26,7 +21,6 @@ import {
   readOwnAttestation,
 } from "#lib/services/attestations/own";
 import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
-import { listMailbox } from "#lib/services/notifications/mailbox";
 import {
   deleteOwnWebhook,
   readOwnWebhook,
@@ -36,7 +30,7 @@ import {
 } from "#lib/services/webhooks/deliveries";
 import { createEndpoint } from "#lib/services/webhooks/endpoints";
 import { anyKind } from "#support/databases";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { changeRole, listMembers, removeMember } from "./organization";
 import {
@@ -196,7 +190,7 @@ describe("what another organization has", () => {
     const { request_id: request } = (await test.call("POST", "/v1/authorize", { key, body: asked })).body;
     await inviteMember(context, owner, { email: "invited@example.com", role: "member" });
     const [invitation] = await listInvitations(context.database.db, owner.organizationId);
-    const { userId: colleague } = await join("colleague@example.com");
+    const { userId: colleague } = await joinPerson(context, "colleague@example.com", owner.organizationId);
     Object.assign(theirs, { attestation: id, presentation: id, erasure: id, request, cancel: request });
     Object.assign(theirs, { agent: "owned", profile: "owned", tools: "owned", role: colleague });
     Object.assign(theirs, { rotation: keyId, revocation: keyId, removal: colleague });
@@ -206,14 +200,6 @@ describe("what another organization has", () => {
     Object.assign(theirs, { webhook: hook, webhookTest: hook, webhookChange: hook, webhookRotation: hook });
     Object.assign(theirs, { webhookDeletion: hook });
   });
-
-  async function join(email: string): Promise<MemberPrincipal> {
-    await inviteMember(context, owner, { email, role: "member" });
-    const mail = (await listMailbox(context.database)).find(({ to }) => to === email);
-    const person = await signInPerson(context, email, owner.organizationId);
-    await acceptInvitation(context, person, /invitations\/(\S+)/.exec(mail?.text ?? "")?.[1] ?? "");
-    return person;
-  }
 
   const readEverything = async () => ({
     attestation: (await readOwnAttestation(context, owner, theirs["attestation"] ?? "")).verification.valid,

@@ -24,7 +24,7 @@ import type { TestPasskey } from "#support/authenticator";
 import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { enrolApprover, tokenOf } from "#support/enrol";
-import { signInPerson } from "#support/portal";
+import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { deleteOrganization, nameOrganization, updateOrganization } from "./organization";
 
@@ -93,12 +93,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
   };
 
   it("do nothing as owners that they are no longer when it would be stored", async () => {
-    const other = await signInPerson(context, `demoted${counter}@example.com`);
-    const second = { ...other, organizationId: owner.organizationId };
-    await context.database.query(
-      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'owner')",
-      [owner.organizationId, second.userId],
-    );
+    const second = await joinPerson(context, `demoted${counter}@example.com`, owner.organizationId, "owner");
     const id = randomUUID();
     const settings = {
       name: "Ours",
@@ -211,11 +206,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
 
   it("join another organization while theirs is deleted, and stay", async () => {
     const email = `joining${counter}@example.com`;
-    const member = await signInPerson(context, email, owner.organizationId);
-    await context.database.query(
-      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
-      [owner.organizationId, member.userId],
-    );
+    const member = await joinPerson(context, email, owner.organizationId);
     const other = await signInPerson(context, `other${counter}@example.com`);
     await inviteMember(context, other, { email, role: "member" });
     const [, token = ""] = /invitations\/(\S+)/.exec((await newestMail(email)).text) ?? [];
@@ -267,11 +258,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
 
   it("make a key by email in no organization that they are just removed from", async () => {
     const email = `leaving${counter}@example.com`;
-    const { userId } = await signInPerson(context, email, owner.organizationId);
-    await context.database.query(
-      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
-      [owner.organizationId, userId],
-    );
+    const { userId } = await joinPerson(context, email, owner.organizationId);
     await requestKeyByEmail(context, email, null);
     const code = (await newestMail(email)).subject.slice(0, 6);
     const { made } = await context.database.db.transaction(async (tx) => {
@@ -290,12 +277,8 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
 
   it("get no emails of an organization that they are just removed from", async () => {
     const email = `noticed${counter}@example.com`;
-    const member = await signInPerson(context, email, owner.organizationId);
+    const member = await joinPerson(context, email, owner.organizationId);
     const { organizationId, userId } = member;
-    await context.database.query(
-      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
-      [organizationId, userId],
-    );
     const wanted = { requests: "all", decisions: true, reminders: true } as const;
     const { saved } = await context.database.db.transaction(async (tx) => {
       await lockOrganization(tx, organizationId);

@@ -1,12 +1,11 @@
 /** Guarantee: a chain of authority across two instances is followed from files alone, and every break in it is named. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseTrust } from "#lib/verifier/checks/trust";
-import { nodeIo } from "#lib/verifier/cli/node-io";
-import { runCommand } from "#lib/verifier/cli/run-command";
 import type { TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
+import { runVerifier } from "#support/verifier-run";
 import { checkChain } from "./check-chain";
 
 // biome-ignore lint/suspicious/noExplicitAny: answers as they come
@@ -149,21 +148,17 @@ describe("a chain of authority", () => {
   });
 
   it("is followed by the command, offline", async () => {
-    const printed: string[] = [];
     const contents = new Map(files.map((text, i) => [`${i}.json`, text]));
     for (const [i, { test }] of [one, two].entries())
       contents.set(`keys-${i}.json`, JSON.stringify((await test.call("GET", "/v1/pubkey")).body));
-    const io = {
-      ...nodeIo,
-      fetch: () => Promise.reject(new Error("the network was asked")),
-      readFile: async (name: string) => new TextEncoder().encode(contents.get(name)),
-      print: (text: string) => void printed.push(text),
-      tell: (text: string) => void printed.push(text),
-    };
+    const offline = () => Promise.reject(new Error("the network was asked"));
+    const chain = (...argv: string[]) => runVerifier(["chain", ...argv], offline, contents);
     const keys = ["--keys", "keys-0.json", "--keys", "keys-1.json"];
-    expect(await runCommand(["chain", "0.json", "1.json", "2.json", ...keys], io)).toBe(0);
-    expect(printed.join("")).toContain("by authority of buyer (one.example/log): Order 20 chairs");
-    expect(await runCommand(["chain", "0.json", "1.json", ...keys], io)).toBe(3);
-    expect(await runCommand(["chain", "0.json"], io)).toBe(2);
+    expect(await chain("0.json", "1.json", "2.json", ...keys)).toEqual({
+      code: 0,
+      out: expect.stringContaining("by authority of buyer (one.example/log): Order 20 chairs"),
+    });
+    expect((await chain("0.json", "1.json", ...keys)).code).toBe(3);
+    expect((await chain("0.json")).code).toBe(2);
   });
 });

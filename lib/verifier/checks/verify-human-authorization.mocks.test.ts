@@ -134,28 +134,6 @@ describe("verifyHumanAuthorization", () => {
     ]);
   });
 
-  it("fails when any single field is changed, added or dropped", () => {
-    const { signature, ...signed } = authorization;
-    const paths = leafPaths(signed);
-    expect(paths.length).toBeGreaterThan(60);
-    let verified = 0;
-    for (const path of paths) {
-      for (const mutate of [changeLeaf, dropLeaf]) {
-        const copy = structuredClone(authorization);
-        mutate(copy, path);
-        if (parseHumanAuthorization(copy) === null) continue; // refused before it is verified
-        expect(verify(copy).ok, path.join(".")).toBe(false);
-        verified += 1;
-      }
-    }
-    expect(verified).toBeGreaterThan(50);
-    expect(verify({ ...authorization, signature: `${"A".repeat(86)}==` }).ok).toBe(false);
-    expect(verify({ ...authorization, signature: "*" }).ok).toBe(false);
-    expect(parseHumanAuthorization({ ...authorization, extra: 1 })).toBeNull();
-    expect(verify({ ...authorization, extra: 1 } as HumanAuthorization).ok).toBe(false);
-    expect(signature).toHaveLength(88);
-  });
-
   it("catches by name what even the service's own signature would cover", () => {
     expect(failed(resign((a) => (a.request.action = "Pay 120,000 EUR")))).toEqual([
       "request_hash",
@@ -250,41 +228,4 @@ function world({ approvals }: HumanAuthorization, index: number): WorldIdApprova
 function set(target: object | undefined, field: string, value: unknown): void {
   if (target === undefined) throw new TypeError("nothing to change");
   Object.assign(target, { [field]: value });
-}
-
-type Path = (string | number)[];
-
-function leafPaths(value: unknown, path: Path = []): Path[] {
-  if (typeof value !== "object" || value === null) return [path];
-  return Object.entries(value).flatMap(([name, child]) => leafPaths(child, [...path, name]));
-}
-
-function parentOf(root: unknown, path: Path): Record<string, unknown> {
-  return path
-    .slice(0, -1)
-    .reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], root) as Record<
-    string,
-    unknown
-  >;
-}
-
-function changeLeaf(root: unknown, path: Path): void {
-  const parent = parentOf(root, path);
-  const name = String(path.at(-1));
-  const value = parent[name];
-  if (typeof value === "number") parent[name] = value + 1;
-  else if (value === null) parent[name] = "x";
-  else parent[name] = flipLastCharacter(String(value));
-}
-
-/** Keeps the shape, so that most changes get past the schema. */
-function flipLastCharacter(text: string): string {
-  if (/Z$/.test(text)) return text.replace(/.Z$/, (end) => `${(Number(end[0]) + 1) % 10}Z`);
-  return text.slice(0, -1) + (text.endsWith("0") ? "1" : "0");
-}
-
-function dropLeaf(root: unknown, path: Path): void {
-  const parent = parentOf(root, path);
-  if (Array.isArray(parent)) parent.splice(Number(path.at(-1)), 1);
-  else delete parent[String(path.at(-1))];
 }

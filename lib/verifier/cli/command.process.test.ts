@@ -18,8 +18,8 @@ import { type CommandRun, expectExit, runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { collect, forge, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
+import { runHere } from "#support/verifier-run";
 import { nodeIo, readProgramAt } from "./node-io";
-import { runCommand } from "./run-command";
 
 const program = path.resolve("dist/verify.mjs");
 
@@ -42,26 +42,14 @@ describe("verify.mjs", () => {
     runProgram(file, args, { cwd: folder, env: { PATH: process.env["PATH"], ...env } });
   const verify = (...args: string[]) => run(process.execPath, [program, ...args]);
   /** The same in this process, for what needs none of its own; each exit code comes from a process once. */
-  const verifyHere = async (...args: string[]): Promise<CommandRun> => {
-    let out = "";
-    const code = await runCommand(args, {
-      ...nodeIo,
+  const verifyHere = (...args: string[]): Promise<CommandRun> =>
+    runHere(args, {
       readFile: (name) => nodeIo.readFile(inFolder(name)),
       openFile: (name) => nodeIo.openFile(inFolder(name)),
       isFile: (name) => nodeIo.isFile(inFolder(name)),
       writeFile: (name, text) => nodeIo.writeFile(inFolder(name), text),
       readProgram: readProgramAt(pathToFileURL(program).href),
-      print: (text) => {
-        out += text;
-      },
-      tell: (text) => {
-        out += text;
-      },
-      progress: undefined,
-      apiKey: undefined,
     });
-    return { code, out };
-  };
   const shell = (lines: string, env: Record<string, string> = {}) =>
     run("/bin/bash", ["--norc", "-e", "-o", "pipefail", "-c", lines], env);
   const attest = async (body: object): Promise<Answer> => {
