@@ -253,6 +253,26 @@ describe("roles", () => {
     }
   });
 
+  it.each(roleNames)("shows every page to the role %s, and asks for no passkey to read", async (role) => {
+    await set("role", "memberships", role);
+    await set("second_factor", "organizations", secondFactors);
+    const pages = files.filter((file) => /^\(account\)\/(?:.*\/)?page\.tsx$/.test(file));
+    expect(pages.length).toBeGreaterThan(15);
+    for (const file of pages) {
+      const { default: page } = await import(path.join(folder, file));
+      const given = {
+        params: Promise.resolve({ id: person.userId, slug: "x" }),
+        searchParams: Promise.resolve({}),
+      };
+      const shown = await page(given).then(
+        () => "shown",
+        ({ message }: Error) => message,
+      );
+      expect([file, shown]).toEqual([file, file.includes("[") ? "not found" : "shown"]);
+    }
+    await set("second_factor", "organizations", []);
+  });
+
   it.each(secondFactors)("asks for a passkey where the organization asks one for %s", async (factor) => {
     await set("second_factor", "organizations", [factor]);
     for (const role of ["owner", "member"] as const) {

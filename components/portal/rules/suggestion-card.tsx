@@ -13,7 +13,8 @@ import { formatCount } from "#lib/protocol/text/display-text";
 interface SuggestionProps {
   readonly suggestion: ShownSuggestion;
   readonly withMoney: boolean;
-  readonly propose: FormAction<null>;
+  /** Null for who may not. */
+  readonly propose: FormAction<null> | null;
 }
 
 /** Longer lists have no reader; the rest is on the pages of requests. */
@@ -76,18 +77,20 @@ export function SuggestionCard({ suggestion, withMoney, propose }: SuggestionPro
         <CodeBlock label={`suggested rule ${policyId}`} code={text} />
       </div>
       <Requests requests={requests} />
-      <div className="mt-4">
-        <ActionDialog
-          triggerLabel="Propose this rule"
-          triggerVariant="primary"
-          title="Propose this rule"
-          description="It is added to your rules as it is written here. If your organization has another owner, that one confirms it with a passkey; else it counts at once. The log gets the hash of what it rests on."
-          action={propose}
-          fields={{ policy_id: policyId, money: withMoney ? "on" : "off" }}
-          confirmLabel="Propose"
-          confirmVariant="primary"
-        />
-      </div>
+      {propose === null ? null : (
+        <div className="mt-4">
+          <ActionDialog
+            triggerLabel="Propose this rule"
+            triggerVariant="primary"
+            title="Propose this rule"
+            description="It is added to your rules as it is written here. If your organization has another owner, that one confirms it with a passkey; else it counts at once. The log gets the hash of what it rests on."
+            action={propose}
+            fields={{ policy_id: policyId, money: withMoney ? "on" : "off" }}
+            confirmLabel="Propose"
+            confirmVariant="primary"
+          />
+        </div>
+      )}
     </Card>
   );
 }

@@ -273,6 +273,18 @@ describe("stops that come later", () => {
       await expectStopped(free, claimed, forbidden);
     });
 
+    it("reach what nobody was asked about if they forbid something of details, which it doesn't show whole", async () => {
+      const people = await approved();
+      await put(allowAll);
+      const inputs_hash = "sha256:1";
+      const [free, claimed] = [await request({ inputs_hash }), await request({ inputs_hash })];
+      expect((await claim(claimed)).status).toBe(200);
+      const hidden = 'context.details.hasTag("to") && context.details.getTag("to") == "x"';
+      await put(`${allowAll} @id("to") forbid (principal, action, resource) when { ${hidden} };`);
+      await expectStopped(free, claimed, insufficient);
+      expect((await claim(people)).status).toBe(200);
+    });
+
     it("reach what a standing approval covered", async () => {
       await grantWith();
       const [free, claimed] = [await request(), await request()];

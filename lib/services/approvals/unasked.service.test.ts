@@ -15,7 +15,7 @@ import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import { type RuleContext, ruleContextHash, rulesetHash } from "#lib/protocol/policy/rule-context";
 import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { DecidedOtherwise } from "#lib/services/approvals/request/decide-automatically";
-import { readGrantUsage } from "#lib/services/approvals/request/evaluate-policy";
+import { meetsObligations, readGrantUsage } from "#lib/services/approvals/request/evaluate-policy";
 import {
   type AuthorizeInput,
   insertRequest,
@@ -584,6 +584,17 @@ describe("what decides without people", () => {
       expect(await decidedBy({ approvals_required: 1, required_level: "device" })).toBe("grant");
       await grantWith({ tools: ["send"] }, { required_level: "orb" });
       expect(await decidedBy({ tool: "send", required_level: "orb" })).toBe("grant");
+    });
+
+    it("is weaker than a rule that asks for more of one group, whoever else gave it", () => {
+      const given = (...counts: number[]) => ({
+        required_level: "none" as const,
+        approvals_required: 2,
+        required_approvers: counts.map((count, i) => ({ group: `g${i}`, count })),
+      });
+      const two = { approvals: 2, level: "none" as const, groups: [{ group: "g0", count: 2 }] };
+      expect(meetsObligations(given(1, 1), two, (name) => name)).toBe(false);
+      expect(meetsObligations(given(2), two, (name) => name)).toBe(true);
     });
 
     it.each([

@@ -71,7 +71,7 @@ export async function listSuggestions(
   person: MemberPrincipal,
   withMoney: boolean,
 ): Promise<Found> {
-  await requireRole(context.database.db, person, "rules");
+  await requireRole(context.database.db, person, "read");
   const found = await findSuggestions(context, person.organizationId, { ...suggestDefaults, withMoney });
   const newest = await readNewest(context.database.db, person.organizationId);
   const isNew = ({ policyId }: Suggestion) => newest?.text.includes(`@id("${policyId}")`) !== true;
@@ -87,6 +87,7 @@ export async function proposeSuggestion(
   person: MemberPrincipal,
   { policyId, withMoney }: { policyId: string; withMoney: boolean },
 ): Promise<boolean> {
+  await requireRole(context.database.db, person, "rules");
   const { from, to, suggestions } = await listSuggestions(context, person, withMoney);
   const chosen = suggestions.find((one) => one.policyId === policyId);
   if (chosen === undefined)

@@ -191,10 +191,9 @@ async function readRules(context: RulesContext, organizationId: string, since: D
   return { rules, isOld: newest.created_at < since };
 }
 
-/** For owners. */
 export async function listTakeBacks(context: RulesContext, person: MemberPrincipal): Promise<TakeBackHint[]> {
   const { organizationId } = person;
-  await requireRole(context.database.db, person, "rules");
+  await requireRole(context.database.db, person, "read");
   const now = context.clock();
   const grants = await readGrants(context, organizationId);
   const { rules, isOld } = await readRules(

@@ -100,12 +100,8 @@ async function RulesPage({ searchParams }: PageProps) {
           <>
             Which requests go ahead without asking, which are denied, and whom to ask.{" "}
             <TextLink href="/docs/rules">How to write them</TextLink>
-            {isOwner ? (
-              <>
-                {" · "}
-                <TextLink href="/portal/rules/suggestions">Rules from your own decisions</TextLink>
-              </>
-            ) : null}
+            {" · "}
+            <TextLink href="/portal/rules/suggestions">Rules from your own decisions</TextLink>
             {" · "}
             <TextLink href="/portal/rules/review">Review</TextLink>
           </>

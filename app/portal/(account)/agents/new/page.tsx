@@ -5,12 +5,13 @@ import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { requirePortal } from "#lib/server/pages/portal-request";
+import { mayAct } from "#lib/services/accounts/members";
 import { registerAgent } from "./actions";
 
 export const metadata: Metadata = { title: "Register an agent" };
 
 export default async function NewAgentPage() {
-  const { person } = await requirePortal("/portal/agents/new");
+  const { person, membership } = await requirePortal("/portal/agents/new");
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -18,7 +19,11 @@ export default async function NewAgentPage() {
         lead="Only the slug is required. You can change everything else later. Each attestation is checked against what was registered when it was created."
       />
       <Card>
-        <RegisterAgentForm action={registerAgent} />
+        {mayAct(membership.role, "operate") ? (
+          <RegisterAgentForm action={registerAgent} />
+        ) : (
+          <p>Only an owner, admin or member registers agents: ask an owner of your organization.</p>
+        )}
       </Card>
     </PortalPage>
   );

@@ -10,6 +10,7 @@ import { TextLink } from "#components/ui/text-link";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { mayAct } from "#lib/services/accounts/members";
 import { listSuggestions, suggestionDays } from "#lib/services/policies/suggestions";
 import { listTakeBacks, unusedDays } from "#lib/services/policies/take-back";
 import { propose } from "./actions";
@@ -23,7 +24,7 @@ interface PageProps {
 }
 
 async function SuggestionsPage({ searchParams }: PageProps) {
-  const { context, person } = await requirePortal(path);
+  const { context, person, membership } = await requirePortal(path);
   const withMoney = (await searchParams)["money"] === "on";
   const { suggestions, decisions } = await orNotFound(listSuggestions(context, person, withMoney));
   const hints = await listTakeBacks(context, person);
@@ -56,7 +57,12 @@ async function SuggestionsPage({ searchParams }: PageProps) {
         </Card>
       ) : (
         suggestions.map((one) => (
-          <SuggestionCard key={one.policyId} suggestion={one} withMoney={withMoney} propose={propose} />
+          <SuggestionCard
+            key={one.policyId}
+            suggestion={one}
+            withMoney={withMoney}
+            propose={mayAct(membership.role, "rules") ? propose : null}
+          />
         ))
       )}
       <Card title="What to take back" className="mt-5">
