@@ -595,6 +595,7 @@ describe("what decides without people", () => {
       const two = { approvals: 2, level: "none" as const, groups: [{ group: "g0", count: 2 }] };
       expect(meetsObligations(given(1, 1), two, (name) => name)).toBe(false);
       expect(meetsObligations(given(2), two, (name) => name)).toBe(true);
+      expect(meetsObligations(given(2), two, () => "another")).toBe(false);
     });
 
     it.each([
