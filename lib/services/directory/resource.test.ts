@@ -148,6 +148,8 @@ describe("a patch", () => {
     [{ op: "replace", path: "id", value: "x" }, "mutability"],
     [{ op: "add", path: "groups", value: [] }, "mutability"],
     [{ op: "remove", path: "active" }, "mutability"],
+    [{ op: "replace", path: "active", value: null }, "mutability"],
+    [{ op: "replace", value: { active: null } }, "mutability"],
     [{ op: "remove", path: "userName" }, "mutability"],
   ])("is refused: %j", (operation, scimType) => {
     expect(() => patch("User", operation)).toThrow(expect.objectContaining({ scimType }));

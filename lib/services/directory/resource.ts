@@ -216,7 +216,9 @@ function applyTarget(
 ): JsonObject {
   const { attribute, sub } = target;
   const { name } = attribute;
-  if (op === "remove" && sub === undefined && attribute.required)
+  // Null is no value either (section 2.5): it would activate somebody by the default.
+  const isRemoved = op === "remove" || readValue(attribute, value) === undefined;
+  if (isRemoved && sub === undefined && attribute.required)
     throw refuse("mutability", `path: ${name} can't be removed`);
   const present = resource[name];
   if (attribute.multiValued) {
