@@ -44,6 +44,27 @@ export const mutations = [
     test: "lib/services/directory/directory.service.test.ts",
   },
   {
+    threat: "Whom the directory deactivates goes on",
+    file: "lib/services/directory/resource.ts",
+    from: " || readValue(attribute, value) === undefined",
+    to: "",
+    test: "lib/services/directory/resource.test.ts",
+  },
+  {
+    threat: "A rule or an approver's name is passed by what people read alike",
+    file: "lib/protocol/policy/parse-rules.ts",
+    from: ".filter((text) => text !== textAsRead(text))",
+    to: ".filter((text) => text !== text.normalize().trim())",
+    test: "lib/protocol/policy/rules.test.ts",
+  },
+  {
+    threat: "What a rule saved later forbids",
+    file: "lib/services/approvals/request/rules-now.ts",
+    from: "if (isUnasked && forbidsDetails",
+    to: "if (!isUnasked && forbidsDetails",
+    test: "lib/services/approvals/later-stops.service.test.ts",
+  },
+  {
     threat: "A message in a chat decides",
     file: "lib/services/webhooks/chat.ts",
     from: "const characters = [...toUnlinkedText(maskSecrets(text))];",
