@@ -4,9 +4,11 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
 import path from "node:path";
+import { expect } from "vitest";
 import { askQuestion } from "#lib/services/approvals/decision/questions";
 import { startTestApp } from "#support/app";
 import {
@@ -43,6 +45,26 @@ const usual = {
 /** `names`: of files in clients/python/tests/requirements. Made once, also by several at once. */
 export const findPython = async (...names: string[]): Promise<FoundPython> =>
   isPythonWanted ? findPythonIn(usual, ...names) : { missing: "npm run test:python runs them" };
+
+/**
+ * Has Python's verifier judge what lib/verifier has judged: how many cases there were of each kind. Fails where the two differ.
+ */
+export async function agreeWithPython(
+  program: string,
+  cases: readonly object[],
+): Promise<Record<string, number>> {
+  const folder = await mkdtemp(path.join(tmpdir(), "countersign-agree-"));
+  const file = path.join(folder, "cases.jsonl");
+  await writeFile(file, cases.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  const agree = ["tests/agree.py", file];
+  const { code, out } = await runProgram(program, agree, { cwd: pythonFolder, env: pythonEnv });
+  await rm(folder, { recursive: true });
+  const lines = out.trim().split("\n");
+  const counted = lines.pop() ?? "";
+  expect(lines, "disagreements").toEqual([]);
+  expect([code, counted]).toEqual([0, expect.stringMatching(/^\{/)]);
+  return JSON.parse(counted);
+}
 
 const required = new Map<string, Promise<FoundPython>>();
 

@@ -3,7 +3,7 @@
  * verifiers. Keys are rotated and revoked and a new log begins between an approval and its use; rosters, rules and
  * groups change; standing approvals are used up and taken back; content is erased; the agent is frozen and goes on.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -24,13 +24,12 @@ import { nodeIo } from "#lib/verifier/cli/node-io";
 import { checkPack } from "#lib/verifier/pack/check-pack";
 import type { TestApp } from "#support/app";
 import { type AskedRequest, ask, fromPage, makeResult } from "#support/authorizations";
-import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { enrolApprover, enrolGroup } from "#support/enrol";
 import { closeHomes, makeHome, runBeside, start } from "#support/operator-commands";
 import { collect } from "#support/packs";
 import { signInPerson } from "#support/portal";
-import { findPython, pythonEnv, pythonFolder } from "#support/python";
+import { agreeWithPython, findPython } from "#support/python";
 import { verifyInBrowser } from "./browser";
 
 // biome-ignore lint/suspicious/noExplicitAny: answers as they come
@@ -226,17 +225,7 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
     const record = await checkRecord(source, parseTrust(keys), request);
     expect([record.verdict, record.checks.filter(({ status }) => status === "fail")]).toEqual(["valid", []]);
     cases.push({ ...about, ...record, kind: "record", name: slug, pages: [page], receipts });
-    if (python.missing) return;
-    const file = path.join(folder, "cases.jsonl");
-    writeFileSync(file, cases.map((one) => `${JSON.stringify(one)}\n`).join(""));
-    const agreed = await runProgram(python.path ?? "", ["tests/agree.py", file], {
-      cwd: pythonFolder,
-      env: pythonEnv,
-    });
-    expect([agreed.code, agreed.out.trim().split("\n")]).toEqual([
-      0,
-      [expect.stringContaining('"record": 1')],
-    ]);
+    if (python.path) expect(await agreeWithPython(python.path, cases)).toMatchObject({ record: 1 });
   });
 
   it.each([true, false])("holds in a pack, with private content: %s", async (withPrivate) => {

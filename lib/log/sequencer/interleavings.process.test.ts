@@ -4,6 +4,7 @@
  * in the end every record is whole, and every answer that anybody got is in it. INTERLEAVING_RUNS and INTERLEAVING_SEED make it run longer, or again.
  */
 
+import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import postgres from "postgres";
@@ -14,13 +15,14 @@ import { expectExit } from "#support/commands";
 import type { Moment } from "#support/cut-connections";
 import { databaseKinds } from "#support/databases";
 import { type Fleet, type Member, startFleet } from "#support/fleet";
-import { interleavingRuns } from "#support/interleaving-runs";
 import { visitServer } from "#support/load";
 import type { RememberedCheckpoint } from "#support/log";
 import { run } from "#support/operator-commands";
 import { fetchApiKey } from "#support/processes";
 import { readHistory } from "#support/stored-history";
 
+const numRuns = Number(process.env["INTERLEAVING_RUNS"] ?? 1);
+const seed = Number(process.env["INTERLEAVING_SEED"] ?? randomInt(2 ** 31));
 const memberCount = 3;
 const whats = ["plain", "private", "numbered", "kept", "spending", "bad key"] as const;
 type What = (typeof whats)[number] | "proven";
@@ -229,7 +231,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("interleavings of several p
   it(
     "leave every record whole, with every answer in it",
     async () => {
-      const { numRuns, seed } = interleavingRuns;
       console.info(`seed ${seed}`);
       const property = fc.asyncProperty(plan, async (one) => {
         await runPlan(one);
@@ -237,6 +238,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("interleavings of several p
       });
       await fc.assert(property, { numRuns, seed, endOnFailure: true });
     },
-    120_000 * interleavingRuns.numRuns,
+    120_000 * numRuns,
   );
 });
