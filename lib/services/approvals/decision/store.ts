@@ -95,7 +95,7 @@ export async function storeDecision(
   { item, logId, receipt, sealed, place }: Placed<DecisionLeaf>,
   { requestId, decision, actor }: Pick<Made, "decision"> & { requestId: string; actor: Actor },
 ): Promise<void> {
-  await tx
+  const decided = tx
     .update(authorizationRequests)
     .set({
       decision_payload: sealed.payload,
@@ -107,12 +107,13 @@ export async function storeDecision(
       leaf_index: receipt.index,
     })
     .where(eq(authorizationRequests.id, requestId));
-  await recordAudit(item.context, tx, {
+  const audited = recordAudit(item.context, tx, {
     organizationId: item.organizationId,
     actor,
     action: `authorization.${decision}`,
     subject: requestId,
   });
+  await Promise.all([decided, audited]);
 }
 
 /** One person's: a World ID proof, an enrolled approver's passkey, or both. */
