@@ -5,6 +5,7 @@
 
 import { type Agent, agents, type DialectName } from "#lib/client/hook/agents";
 import {
+  answerPrompt,
   attestCall,
   attestEnd,
   decide,
@@ -26,7 +27,7 @@ import { type Command, type FlagOption, requireWords, type ValuedOption } from "
 import { type CommandSpec, exitCodes } from "./spec";
 
 const hookOptions = [
-  ...(["agent", "match", "ask", "record", "before", "event"] as const),
+  ...(["agent", "match", "ask", "record", "before", "event", "answer-prompts"] as const),
   ...(["dialect", "timeout", "defer", "output", "key-file"] as const),
   ...(["context", "expires-in", "level", "approvals", "approver", "requester"] as const),
   ...(["required-approvers", "usable-for", "amendable"] as const),
@@ -56,6 +57,7 @@ async function answerEvent(command: Command): Promise<void> {
   try {
     const reach = readOptions(command, name);
     const event = readEvent(agent, utf8Decode(await io.readStdin()), single(line, "event"));
+    if ("prompt" in event) return print(command, await answerPrompt(command, event.prompt));
     isOver = "endedSession" in event || event.outcome !== null;
     if ("endedSession" in event) await attestEnd(command, agent, event);
     else if (isOver) await attestCall(command, agent, event, reach);

@@ -113,6 +113,7 @@ export const flagOptions = [
   "require-code",
   "defer",
   "before",
+  "answer-prompts",
   "system",
   "yes",
   "check",
@@ -274,6 +275,7 @@ hook                    for the settings of a coding agent; see /docs/hook
                         --record, about every call. --match is the same
   --record [PATTERN]    attest these calls without asking (default: every one); private unless --public; the key needs
                         the scope record too. While the service is away, they wait on this machine
+  --answer-prompts      answer Codex's own question about an approved call too, also where it asks to leave its sandbox
   --before              attest what --record names before it runs too, so that a call that never came back shows
   --dialect NAME        the agent: claude (default), codex, copilot, gemini, antigravity, cursor, qwen, opencode, pi, crush,
                         goose or openhands

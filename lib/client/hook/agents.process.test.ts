@@ -8,6 +8,7 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { type HookTest, runHookProcess, startHookTest } from "#support/hook-process";
@@ -20,6 +21,8 @@ const inFolder = (file: string) => path.join(folder, "node_modules", file);
 interface Model {
   url: string;
   command: string;
+  /** It wants to leave Codex's sandbox. */
+  isEscalating: boolean;
   close(): void;
 }
 
@@ -29,7 +32,7 @@ const pick = (names: (string | undefined)[]) => names.find((name) => shells.incl
 const shellArguments = (command: string) => ({ command, cmd: command, description: "x" });
 
 /** Events of a stream that each protocol has for a call of a tool, or for its end. */
-function answerModel(url: string, body: Json, command: string): string[] {
+function answerModel(url: string, body: Json, { command, isEscalating }: Model): string[] {
   // biome-ignore lint/suspicious/noExplicitAny: a model reads whatever an agent sends
   const given = body as any;
   const data = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
@@ -62,13 +65,14 @@ function answerModel(url: string, body: Json, command: string): string[] {
   if (url.includes("/responses")) {
     const isCall = !given.input.some((one: Json) => one["type"] === "function_call_output");
     const name = pick(given.tools.map((tool: Json) => tool["name"]));
+    const more = isEscalating ? { sandbox_permissions: "require_escalated", justification: "x" } : {};
     const item = isCall
       ? {
           type: "function_call",
           id: "f",
           call_id: "call_1",
           name,
-          arguments: JSON.stringify(shellArguments(command)),
+          arguments: JSON.stringify({ ...shellArguments(command), ...more }),
         }
       : {
           type: "message",
@@ -140,12 +144,13 @@ async function startModel(): Promise<Model> {
       /completions|responses|streamGenerate|messages(?:\?|$)/.test(incoming.url ?? "");
     if (!isModel) return outgoing.writeHead(404).end("{}");
     outgoing.writeHead(200, { "content-type": "text/event-stream" });
-    outgoing.end(answerModel(incoming.url ?? "", JSON.parse(text), model.command).join(""));
+    outgoing.end(answerModel(incoming.url ?? "", JSON.parse(text), model).join(""));
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const model: Model = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     command: "",
+    isEscalating: false,
     close: () => server.close(),
   };
   return model;
@@ -334,6 +339,67 @@ describe.skipIf(folder === "")("a real agent", () => {
     },
     400_000,
   );
+
+  /** One turn in Codex's own protocol, in which it asks its user as in a terminal. Resolves with what it asked. */
+  async function askCodex({ program, env }: Tried, home: string): Promise<string[]> {
+    const child = spawn(process.execPath, [program, "app-server"], {
+      cwd: path.join(home, "work"),
+      env: { NODE_ENV: "test", HOME: home, PATH: process.env["PATH"] ?? "", ...env(model.url) },
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    const send = (message: object) =>
+      child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    const asked: string[] = [];
+    send({ id: 1, method: "initialize", params: { clientInfo: { name: "x", version: "1" } } });
+    for await (const line of createInterface(child.stdout)) {
+      const { id, method, result } = JSON.parse(line);
+      if (id === 1) {
+        send({ method: "initialized" });
+        const rules = { approvalPolicy: "on-request", sandbox: "read-only" };
+        send({ id: 2, method: "thread/start", params: { ...rules, config: { bypass_hook_trust: true } } });
+      } else if (id === 2 && method === undefined) {
+        const input = [{ type: "text", text: "go" }];
+        send({ id: 3, method: "turn/start", params: { threadId: result.thread.id, input } });
+      } else if (method !== undefined && id !== undefined) {
+        asked.push(method);
+        send({ id, result: { decision: "decline" } });
+      } else if (method === "turn/completed") child.kill();
+    }
+    return asked;
+  }
+
+  it("answers Codex's own question for an approved call, and leaves others to its user", async () => {
+    const codex = tried.find(({ dialect }) => dialect === "codex") as Tried;
+    const { home, work } = await prepare(codex, "codex-prompts");
+    const options = [
+      "--agent",
+      "real-prompts",
+      "--key-file",
+      path.join(home, "key"),
+      "--dialect",
+      "codex",
+      "--yes",
+    ];
+    const install = (...more: string[]) =>
+      runHookProcess(["install", ...options, ...more], "", {
+        cwd: home,
+        env: { HOME: home, COUNTERSIGN_URL: around.service.base },
+      });
+    [model.command, model.isEscalating] = ["touch ran", true];
+    expect(await install("--answer-prompts")).toMatchObject({ code: 0 });
+    let asked: string[] = [];
+    const ended = askCodex(codex, home).then((list) => {
+      asked = list;
+      return "";
+    });
+    const body = await approveFirst(ended, "real-prompts", work);
+    expect([body.human_approval.method, asked]).toEqual(["proof_of_personhood", []]);
+    await rm(path.join(work, "ran"));
+    expect(await install("--ask", "apply_patch")).toMatchObject({ code: 0 });
+    expect(await askCodex(codex, home)).toEqual(["item/commandExecution/requestApproval"]);
+    model.isEscalating = false;
+    expect(await readdir(work)).toEqual([]);
+  }, 400_000);
 
   it("comes to the service itself by a hook of type http, and runs nothing if it doesn't answer: claude", async () => {
     const [claude] = tried as [Tried];

@@ -62,6 +62,8 @@ export interface Agent {
   after: Readonly<Record<string, Outcome | ReadOutcome>>;
   /** Event of a turn's end. Its hook must not hold the agent up: exit code 2 would make it go on instead of stopping. */
   end?: string;
+  /** Event of its own question to its user, whether a call may run. It doesn't say the call's number. */
+  prompt?: string;
   /** Some calls end without an event: they are attested at the turn's end. */
   forgetsCalls?: true;
   canDefer?: true;
@@ -320,6 +322,7 @@ const rows = {
     before: "PreToolUse",
     after: { PostToolUse: readCodexOutcome },
     end: "Stop",
+    prompt: "PermissionRequest",
     forgetsCalls: true,
     answer: (answer) =>
       answer.permission === "allow"
@@ -599,8 +602,8 @@ export const agents: Record<DialectName, Agent> = rows;
 export const dialectNames = Object.keys(agents) as DialectName[];
 
 /** The events of an agent, the one before a call first. */
-export const listEvents = ({ before, after, end }: Agent): string[] => [
+export const listEvents = ({ before, after, end, prompt }: Agent): string[] => [
   before,
   ...Object.keys(after),
-  ...(end === undefined ? [] : [end]),
+  ...[end, prompt].filter((event) => event !== undefined),
 ];

@@ -50,13 +50,19 @@ import {
 import { showInputs } from "#lib/client/gate/shown-inputs";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { toField } from "#lib/protocol/approval/shown-content";
-import { canonicalHash, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import {
+  canonicalHash,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/protocol/encoding/canonical-json";
 import { describeToolCall, toRecordedText } from "#lib/protocol/record/title";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { type Agent, type Answer, agents, type DialectName } from "./agents";
 import {
   needsHuman,
+  type Prompt,
   readDialectName,
   readPattern,
   type ToolCall,
@@ -355,6 +361,31 @@ async function attestForgotten(command: Command, sessionId: string, ended?: stri
     }
     await removeNote(command.io, note);
   }
+}
+
+/** Codex explains in it why it asks. */
+const withoutReason = (input: JsonValue): JsonValue =>
+  isJsonObject(input)
+    ? Object.fromEntries(Object.entries(input).filter(([name]) => name !== "description"))
+    : input;
+
+/** Yes if the call was approved, is claimed and hasn't ended; else its user is asked. Throws if the approval was stopped. */
+export async function answerPrompt(command: Command, prompt: Prompt): Promise<object | null> {
+  if (!command.line.flags.has("answer-prompts")) return null;
+  const { sessionId, tool, input } = prompt;
+  const hashes = [input, withoutReason(input)].map((one) => sealInputs(one).hash);
+  for (const note of await listNotes(command, sessionId)) {
+    const { inputs_hash, request_id, agent_slug } = note;
+    if (note.tool !== tool || !hashes.includes(inputs_hash)) continue;
+    const call: ToolCall = { ...unknownEnd, ...prompt, outcome: null, callId: note.call_id };
+    const service = await openService(command, call);
+    const readAboutToRun = () => ({ agent_slug, action: `Use the tool ${tool}`, inputs_hash });
+    const { claimed_at } = await requireApproval(service, request_id, readAboutToRun, {});
+    if (!claimed_at) continue;
+    const decision = { behavior: "allow" };
+    return { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } };
+  }
+  return null;
 }
 
 const unknownEnd = { outcome: "unknown", folder: undefined, input: null, isSubagent: false } as const;

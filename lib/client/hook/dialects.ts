@@ -80,6 +80,14 @@ export interface TurnEnd {
   running: readonly string[] | null;
 }
 
+/** The agent's own question to its user, whether a call may run that a hook let pass. */
+export interface Prompt {
+  sessionId: string;
+  tool: string;
+  input: JsonValue;
+  folder: string | undefined;
+}
+
 const requireMember = (event: JsonObject, path: string): JsonValue => {
   const value = readPath(event, path);
   if (value === undefined || value === null || value === "") throw new Error(`the event has no ${path}`);
@@ -105,7 +113,11 @@ function readEventName({ members, before, after }: Agent, { event, results }: Pa
   return given ?? (Object.keys(results).length > 0 ? firstAfter : before);
 }
 
-export function readEvent(agent: Agent, text: string, given?: string): ToolCall | TurnEnd {
+export function readEvent(
+  agent: Agent,
+  text: string,
+  given?: string,
+): ToolCall | TurnEnd | { prompt: Prompt } {
   const parsed = parseEvent(text, agent.results);
   const { event, results } = parsed;
   const { members, before, after, end } = agent;
@@ -113,8 +125,9 @@ export function readEvent(agent: Agent, text: string, given?: string): ToolCall 
   const sessionId = requireText(event, members.session);
   if (name === end) return { endedSession: sessionId, running: readRunning(event) };
   const isAfter = Object.hasOwn(after, name);
-  if (name !== before && !isAfter) throw new Error(`unknown event ${name}`);
-  const callId = members.call === null ? undefined : readCallId(event, members.call);
+  const isPrompt = name === agent.prompt;
+  if (name !== before && !isAfter && !isPrompt) throw new Error(`unknown event ${name}`);
+  const callId = members.call === null || isPrompt ? undefined : readCallId(event, members.call);
   // Antigravity forgets the tool of some calls that ended.
   if (isAfter && callId !== undefined && readPath(event, members.tool) === undefined)
     return { endedSession: sessionId, endedCall: callId, running: null };
@@ -124,11 +137,13 @@ export function readEvent(agent: Agent, text: string, given?: string): ToolCall 
   // Older versions of Copilot send the arguments as text.
   const input = typeof sent === "string" && agent === agents.copilot ? parseStrictJson(sent) : sent;
   const outcome = isAfter ? (after[name] ?? null) : null;
-  const folder = readPath(event, members.folder);
+  const cwd = readPath(event, members.folder);
+  const folder = typeof cwd === "string" && cwd !== "" ? cwd : undefined;
+  if (isPrompt) return { prompt: { sessionId, tool, input, folder } };
   const task = readTask(agent, results);
   return {
     outcome: typeof outcome === "function" ? outcome({ tool, input, results }) : outcome,
-    folder: typeof folder === "string" && folder !== "" ? folder : undefined,
+    folder,
     sessionId,
     callId,
     tool,

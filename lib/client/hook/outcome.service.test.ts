@@ -119,6 +119,34 @@ it.each([
   },
 );
 
+it("Codex's own question is answered for exactly the approved call, while it runs, and only if told to", async () => {
+  const { agent, argv, event, eventWith } = newCall(around.folder);
+  const codex = [...argv, "--dialect", "codex"];
+  const prompt = (command: string, more: string[] = ["--answer-prompts"]) =>
+    around.run(
+      [...codex, ...more],
+      eventWith(
+        "PermissionRequest",
+        { tool_use_id: undefined },
+        { command, description: "it needs the network" },
+      ),
+    );
+  const nothing = { code: 0, out: "", err: "" };
+  expect(await prompt("git push"), "not approved").toEqual(nothing);
+  const running = around.run(codex, event("PreToolUse"));
+  const { requestId } = await openNext(around.test, around.key, agent);
+  expect(await prompt("git push"), "not yet").toEqual(nothing);
+  await approveUnproven(around.test, requestId);
+  expect((await running).code).toBe(0);
+  expect(answerOf(await prompt("git push"))).toEqual({
+    hookSpecificOutput: { hookEventName: "PermissionRequest", decision: { behavior: "allow" } },
+  });
+  expect(await prompt("git push --force")).toEqual(nothing);
+  expect(await prompt("git push", []), "its user is asked").toEqual(nothing);
+  await around.run(codex, event("PostToolUse"));
+  expect(await prompt("git push"), "it has ended").toEqual(nothing);
+});
+
 describe("an approved call is attested with its outcome", () => {
   const error = "Command failed with exit code 1 \ud83d";
 

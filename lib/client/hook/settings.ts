@@ -131,8 +131,7 @@ const listTexts = (handler: JsonObject) => [
 function listHandlers(dialect: DialectName, settings: JsonObject): { event: string; handler: JsonObject }[] {
   const { hooks } = settings;
   if (!isJsonObject(hooks)) return [];
-  const events = [...listEvents(agents[dialect]), ...(dialect === "codex" ? ["PermissionRequest"] : [])];
-  return events.flatMap((event) => {
+  return listEvents(agents[dialect]).flatMap((event) => {
     const list = hooks[event];
     const entries = Array.isArray(list) ? list.filter(isJsonObject) : [];
     return entries
@@ -261,7 +260,10 @@ async function makePlan(command: Command): Promise<Plan> {
   const before = (await io.isFile(settingsFile)) ? utf8Decode(await io.readFile(settingsFile)) : "";
   const seconds = readTimeout(command) + spareSeconds;
   // A hook that only records has nothing to do before a call.
-  const isWanted = (event: string) => event !== agent.before || reach.isAsking || line.flags.has("before");
+  const isWanted = (event: string) =>
+    event === agent.prompt
+      ? line.flags.has("answer-prompts")
+      : event !== agent.before || reach.isAsking || line.flags.has("before");
   const port = readCount(command, "port");
   if (port !== undefined && (dialect !== "claude" || user !== undefined))
     throw new UsageError("--port is for Claude Code, without --run-as");
