@@ -256,6 +256,24 @@ describe("explainProof", () => {
   });
 });
 
+describe("a planted request", () => {
+  it.each([
+    ["denied", "Well caught"],
+    ["corrected", "Well caught"],
+    ["approved", "Not caught"],
+    ["changed", "Not caught"],
+    ["expired", "Expired"],
+  ] as const)("says what was wrong in it once it was %s", (outcome, title) => {
+    const status = outcome === "expired" ? "expired" : "cancelled";
+    const view = { ...makeView(), status, planted: { outcome, mistake: "The payee was wrong." } } as const;
+    const html = renderToStaticMarkup(<Outcome view={view} wasOpenedLate={false} />);
+    for (const words of [title, "The payee was wrong.", "nothing can run from it"])
+      expect(html).toContain(words);
+    expect(html).not.toContain("The organization cancelled");
+    expect(writeHeading(view, false)).toBe("This was a planted request");
+  });
+});
+
 describe("blocks", () => {
   it("cut nothing and run nothing", () => {
     const long = "x".repeat(1_024);
