@@ -567,4 +567,11 @@ export const mutations = [
     to: "true",
     test: "lib/services/approvals/planted.service.test.ts",
   },
+  {
+    threat: "An agent acts on a planted request",
+    file: "lib/services/approvals/decision/decide.ts",
+    from: '  if (row.planted) return endPlanted(context, row, "approved", person.approver?.enrolled ?? null);\n',
+    to: "",
+    test: "lib/services/approvals/planted.service.test.ts",
+  },
 ];

@@ -30,7 +30,7 @@ export const plantedFacts = ["payee", "amount", "agent"] as const;
 export type PlantedFact = (typeof plantedFacts)[number];
 
 /**
- * `corrected`: the approver changed the wrong fact; `changed`: only others. `withdrawn`: never shown, or taken back.
+ * `corrected`: the approver changed the wrong fact; `changed`: only others. `withdrawn`: never shown.
  */
 export const plantedOutcomes = [
   "denied",
@@ -93,7 +93,7 @@ function isEntry(value: unknown): value is PlantedEntry {
   return typeof request_id === "string" && isTime(at) && isOneOf(plantedFacts, fact) && isSalt(salt);
 }
 
-export function isPlantedSchedule(value: unknown): value is PlantedSchedule {
+function isPlantedSchedule(value: unknown): value is PlantedSchedule {
   if (!hasFields(value, "version", "organization", "group", "from", "until", "entries")) return false;
   const { version, organization, group, from, until, entries } = value;
   if (version !== 1 || !isId(organization) || !isId(group) || !isTime(from) || !isTime(until)) return false;
@@ -105,7 +105,7 @@ export function isPlantedSchedule(value: unknown): value is PlantedSchedule {
   );
 }
 
-export function isPlantedOpening(value: unknown): value is PlantedOpening {
+function isPlantedOpening(value: unknown): value is PlantedOpening {
   if (!hasFields(value, "version", "schedule", "entry", "request_hash", "outcome", "ended_at")) return false;
   const { version, schedule, entry, request_hash, outcome, ended_at } = value;
   return (

@@ -171,7 +171,6 @@ export async function cancel(
   actor: Actor,
   lockAndRecheckKey?: Facts["lockAndRecheckKey"],
 ): Promise<void> {
-  if (row.planted) return endPlanted(context, row, "withdrawn", null);
   const decidedAt = await readDatabaseTime(context.database.db);
   const facts = { ...undecided, actor, lockAndRecheckKey, decidedAt };
   await endUnapproved(context, row, { ...facts, decision: "cancelled" });
