@@ -9,9 +9,8 @@ import {
   assembleAuthorization,
   type HumanAuthorization,
 } from "#lib/protocol/approval/approval";
-import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import type { Outcome } from "#lib/protocol/statement/outcome";
 import { explain, type Reason, reasonCodes } from "#lib/protocol/statement/reasons";
 import { makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
@@ -21,9 +20,7 @@ import { type WorldChainCall, WorldChainError } from "#lib/protocol/world-id/wor
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { addAnchorCheck } from "#lib/verifier/checks/check-anchors";
 import { checkWholeLog } from "#lib/verifier/checks/check-log";
-import { checkRecord } from "#lib/verifier/checks/check-record";
 import { checkPayloadBinding } from "#lib/verifier/checks/presentation-verify";
-import { parseTrust } from "#lib/verifier/checks/trust";
 import type { Expectation } from "#lib/verifier/checks/verify-evidence";
 import { verifyHumanAuthorization } from "#lib/verifier/checks/verify-human-authorization";
 import { callNode } from "#lib/verifier/cli/io";
@@ -182,35 +179,6 @@ async function followLog(edit: LogChange): Promise<readonly Named[]> {
   return checkWholeLog(source, trust, { remembered: seen, isWhole: edit.isWhole ?? false });
 }
 
-/** A record of one private entry. */
-async function privateRecord(receipts: string[] = []) {
-  const hash = "0".repeat(64);
-  const head = extendRecord(emptyRecord(place.agent_id), hexDecode(hash));
-  const page = {
-    slug: "bot",
-    agent_id: place.agent_id,
-    entries: [
-      {
-        sequence: 1,
-        kind: "attestation",
-        payload_hash: hash,
-        log_origin: "log.test",
-        log_index: 7,
-        visibility: "private",
-      },
-    ],
-    head: { sequence: 1, link: hexEncode(head.link) },
-    next: null,
-  };
-  const source = {
-    readPage: async () => page,
-    readAnswer: () => Promise.reject(new Error("nothing is public")),
-    readRows: () => Promise.reject(new Error("there is no snapshot")),
-    readStatements: async () => ({ statements: [], next: null }),
-  };
-  return (await checkRecord(source, parseTrust(keys), { nowSeconds: null, receipts })).checks;
-}
-
 /** They need a service, files, clocks, another implementation's vectors or a rare approval: tests beside those checks name them. */
 const elsewhere = [
   "approval_ended",
@@ -245,6 +213,10 @@ const elsewhere = [
   "post_quantum_invalid",
   "post_quantum_lost",
   "record_entry_absent",
+  "record_receipt_invalid",
+  "record_nothing_public",
+  "record_not_counted",
+  "record_no_receipts",
   "record_amended_open",
   "page_unending",
   "record_of_another",
@@ -405,14 +377,6 @@ const ways: Record<
 
   record_not_shown: ["record", () => change("plain", { record_neighbours: null })],
   record_mismatch: ["record", () => change("plain", { record: { ...place, sequence: 2 } })],
-  record_receipt_invalid: [
-    "receipts",
-    () => privateRecord([JSON.stringify({ ...golden("plain"), signature: golden("private").signature })]),
-  ],
-  record_nothing_public: ["newest_signed", () => privateRecord()],
-  record_not_counted: ["counted", () => privateRecord()],
-  record_no_receipts: ["receipts", () => privateRecord()],
-
   approval_not_recorded: ["human_authorization", () => change("plain", {})],
   approval_asserted_only: ["human_authorization", () => change("hash-approved", {})],
   authorization_absent: ["human_authorization", () => withoutField("human-approved", "human_authorization")],

@@ -104,6 +104,15 @@ describe("the record of an agent, as an outsider follows it", () => {
     ]);
     const { checks } = await check();
     expect(checks.at(-1)).toMatchObject({ status: "not_applicable", reason: "record_no_receipts" });
+    const hidden = await check((record) => ({
+      ...record,
+      entries: record.entries.map(({ attestation_id: _, public_url: __, ...entry }) => ({
+        ...entry,
+        visibility: "private",
+      })),
+    }));
+    const newest = hidden.checks.find(({ name }) => name === "newest_signed");
+    expect(newest).toMatchObject({ status: "not_applicable", reason: "record_nothing_public" });
   });
 
   it("finds one left out in the middle, whether its number is missing or given to the next", async () => {
