@@ -147,7 +147,7 @@ function PlantedEnd({ mistake }: { readonly mistake: string }) {
   return (
     <>
       <p>
-        No agent asked for this. Your organization made it from a real request, with one fact made wrong:{" "}
+        No agent asked for this. Your organization made it from a real request, with one fact made wrong.{" "}
         <AgentText value={mistake} hideWarnings />
       </p>
       <p className="mt-2">
