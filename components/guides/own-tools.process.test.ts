@@ -41,7 +41,7 @@ interface Tools {
 const pip = [
   ...["securesystemslib==1.6.0", "in-toto-attestation==0.9.3", "jcs==0.2.1", "rfc8785==0.1.4"],
   ...["webauthn==3.0.1", "fido2==2.2.1", "cedarpy==4.12.2", "PyJWT==2.15.1", "python-jose==3.5.0"],
-  "cryptography==50.0.2",
+  ...["cryptography==50.0.2", "agent-evidence-vectors==0.27.0"],
 ];
 const npm = ["jose@6.2.18", "canonicalize@5.1.0", "json-canonicalize@3.0.1", "@truestamp/canonify@2.1.0"];
 /** RFC 8785 has it, as a number in floating point. */
@@ -69,6 +69,7 @@ const tools: Record<string, Tools> = {
       "cedarpy 4.12.2": "ok",
       "PyJWT 2.15.1": "ok",
       "python-jose 3.5.0": "Unable to find an algorithm",
+      "agent-evidence-vectors 0.27.0": "ok",
     },
   },
   npm: {
@@ -268,6 +269,7 @@ async function makeSamples(base: string, key: string): Promise<string> {
   await save("passkeys.json", listPasskeys());
   await save("jcs.json", listCanonical());
   await save("cedar.json", await listRuled(key));
+  await save("audit-record.json", await listAuditRecord());
   return folder;
 }
 
@@ -318,6 +320,14 @@ function listCanonical() {
     ...{ name: input, input: `{"x":${input}}` },
     bytes: canonicalJson({ x: JSON.parse(input) }),
   }));
+}
+
+/** Members of the draft's predicate in the guide's two tables: those that follow from a statement, and those that don't. */
+async function listAuditRecord() {
+  const guide = await readFile(guideFile, "utf8");
+  const [, section = ""] = /## Agent audit records\n([\s\S]*?)\n## /.exec(guide) ?? [];
+  const tables = section.split("What would not:").map((text) => text.match(/^\| `[^|]*/gm) ?? []);
+  return tables.map((rows) => rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].map(([, name]) => name)));
 }
 
 /** Requests that the guide's rules judge, as they are put to an engine. */

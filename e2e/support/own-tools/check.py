@@ -119,6 +119,50 @@ def with_python_jose():
         jwk.construct(key)
 
 
+def with_agent_evidence_vectors():
+    """The guide's tables name each member that the draft requires, and a record without one that it calls absent is refused."""
+    import agent_evidence_vectors
+    from agent_evidence_vectors import auditrecord as draft
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    nested = draft.NESTED_MEMBERS
+    top = {("", name) for name in draft.TOP_MEMBERS}
+    inner = {(f"{outer}.", name) for outer, names in nested.items() for name in names}
+    required = {outer + name for outer, name in top | inner} - set(nested)
+    known, absent = read("audit-record.json")
+    assert sorted(known + absent) == sorted(required), required.symmetric_difference(known + absent)
+
+    corpus = Path(agent_evidence_vectors.__file__).parent / "corpora/vectors-agent-audit-record"
+    manifest = json.loads((corpus / "MANIFEST.json").read_text())
+    first = next(one for one in manifest["vectors"] if one["draftId"] == "A1")
+    key = Ed25519PrivateKey.generate()
+    policy = draft.policy_for(manifest)
+    policy = type(policy)(policy.predicate_type, key.public_key().public_bytes_raw().hex())
+
+    def judge(change):
+        statement = json.loads(base64.b64decode(json.loads((corpus / first["file"]).read_text())["payload"]))
+        change(statement["predicate"])
+        payload = draft.canonical_bytes(statement)
+        signature = base64.b64encode(key.sign(draft.pae(draft.PAYLOAD_TYPE, payload))).decode()
+        envelope = {"payload": base64.b64encode(payload).decode(), "payloadType": draft.PAYLOAD_TYPE}
+        return draft.verify(json.dumps({**envelope, "signatures": [{"sig": signature}]}).encode(), policy).codes
+
+    def without(member):
+        *outer, name = member.split(".")
+
+        def change(node):
+            for step in outer:
+                node = node[step]
+            del node[name]
+
+        return change
+
+    assert judge(lambda _: None) == []
+    for member in absent:
+        assert judge(without(member)) == ["member-missing"], member
+    assert judge(lambda it: it["posture"].update(observed="unknown")) == ["value-outside-vocabulary"]
+
+
 TOOLS = {
     "securesystemslib 1.6.0": lambda: with_securesystemslib((samples / "dsse_keyid.txt").read_text()),
     "securesystemslib 1.6.0, under its own id of the key": lambda: with_securesystemslib(None),
@@ -130,6 +174,7 @@ TOOLS = {
     "cedarpy 4.12.2": with_cedarpy,
     "PyJWT 2.15.1": with_pyjwt,
     "python-jose 3.5.0": with_python_jose,
+    "agent-evidence-vectors 0.27.0": with_agent_evidence_vectors,
 }
 
 for name, check in TOOLS.items():
