@@ -3,6 +3,7 @@
  * be asked to lie in any part.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { ml_dsa44 } from "@noble/post-quantum/ml-dsa.js";
 import type { RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { PasskeyAssertion } from "#lib/protocol/passkey/assertion";
 
@@ -42,9 +43,9 @@ function cborBytes(bytes: Uint8Array): Buffer {
 }
 const cborText = (text: string) => Buffer.concat([Uint8Array.of(0x60 + text.length), Buffer.from(text)]);
 
-type Algorithm = "ES256" | "EdDSA" | "RS256" | "ES384";
+type Algorithm = "ES256" | "EdDSA" | "RS256" | "ES384" | "ML-DSA-44";
 
-function coseKey(publicKey: KeyObject, algorithm: Algorithm): Buffer {
+function coseKey(publicKey: KeyObject, algorithm: Exclude<Algorithm, "ML-DSA-44">): Buffer {
   const jwk = publicKey.export({ format: "jwk" });
   const part = (text: string | undefined) => Buffer.from(text ?? "", "base64url");
   const join = (...parts: (string | Buffer)[]) =>
@@ -61,10 +62,24 @@ function coseKey(publicKey: KeyObject, algorithm: Algorithm): Buffer {
       ]);
 }
 
-function makeKeys(algorithm: Algorithm) {
+function makeKeys(algorithm: Exclude<Algorithm, "ML-DSA-44">) {
   if (algorithm === "EdDSA") return generateKeyPairSync("ed25519");
   if (algorithm === "RS256") return generateKeyPairSync("rsa", { modulusLength: 2048 });
   return generateKeyPairSync("ec", { namedCurve: algorithm === "ES384" ? "P-384" : "P-256" });
+}
+
+function makeSigner(algorithm: Exclude<Algorithm, "ML-DSA-44">) {
+  const { privateKey, publicKey } = makeKeys(algorithm);
+  const signBytes = (bytes: Uint8Array): Uint8Array =>
+    sign(algorithm === "EdDSA" ? null : "sha256", bytes, privateKey);
+  return { cose: coseKey(publicKey, algorithm), signBytes };
+}
+
+/** Stands in for a device of the kind, which neither Chromium's virtual authenticator nor Node 20 is. */
+function makeMlDsa() {
+  const { publicKey, secretKey } = ml_dsa44.keygen();
+  const cose = Buffer.concat([Buffer.from("a3010703382f20", "hex"), cborBytes(publicKey)]);
+  return { cose, signBytes: (bytes: Uint8Array): Uint8Array => ml_dsa44.sign(bytes, secretKey) };
 }
 
 export function createPasskey({
@@ -80,9 +95,8 @@ export function createPasskey({
   countsUp?: boolean;
   idBytes?: number;
 } = {}): TestPasskey {
-  const { privateKey, publicKey } = makeKeys(algorithm);
+  const { cose, signBytes } = algorithm === "ML-DSA-44" ? makeMlDsa() : makeSigner(algorithm);
   const credentialId = randomBytes(idBytes);
-  const cose = coseKey(publicKey, algorithm);
   let counter = signCount;
 
   const authenticatorData = (said: Said, more: Uint8Array, flags: number) => {
@@ -131,7 +145,7 @@ export function createPasskey({
       const data = authenticatorData(said, new Uint8Array(), said.flags ?? 0x05);
       const client = clientData("webauthn.get", base64Url(challenge), said);
       const signed = Buffer.concat([data, sha256(client)]);
-      const signature = sign(algorithm === "EdDSA" ? null : "sha256", signed, privateKey);
+      const signature = signBytes(signed);
       return {
         credential_id: base64Url(credentialId),
         public_key: base64Url(cose),

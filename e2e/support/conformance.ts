@@ -51,6 +51,7 @@ import {
   makeEnrolledAuthorization,
   makeListedAuthorization,
   makeListOf,
+  makeMlDsaAuthorization,
   otherHashes,
 } from "./enrolled-approvals";
 import { addTestLogEntry, signForTest, testKeyId } from "./human-authorization";
@@ -567,6 +568,24 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
     ["a standing approval", "", makeListedAuthorization({ ...enrolledRequest, grant })] as const,
   ])
     approval(`signed: a list with ${what}`, "passkeys", await addLog(forged));
+  const isMlDsa: More = { needs: ["post_quantum"] };
+  approval("by a passkey of ML-DSA-44", "valid", await addLog(makeMlDsaAuthorization()), {
+    ...isMlDsa,
+    checks: { passkeys: "pass" },
+  });
+  approval(
+    "signed: by a passkey of ML-DSA-44 that another signed for",
+    "passkeys",
+    await addLog(makeMlDsaAuthorization(1)),
+    isMlDsa,
+  );
+  approval(
+    "signed: by a passkey of ML-DSA-44 cut short",
+    "passkeys",
+    await lied(makeMlDsaAuthorization(), ({ approvals: [one] }) => {
+      one.credential_public_key = one.credential_public_key.slice(0, -4);
+    }),
+  );
   approval("by a deputy", "valid", await addLog(makeDeputyAuthorization()));
   for (const [what, check, , forged] of listBadDeputies())
     approval(`signed: a deputy, and ${what}`, check, await addLog(forged));

@@ -10,11 +10,16 @@ import { createPasskey } from "./authenticator";
 import { signInPerson } from "./portal";
 
 /** An approver with a passkey on a device of software. */
-export async function enrolApprover(test: TestApp, owner: MemberPrincipal, name: string) {
+export async function enrolApprover(
+  test: TestApp,
+  owner: MemberPrincipal,
+  name: string,
+  algorithm?: "ML-DSA-44",
+) {
   const { context } = test.app;
   const email = `${name.toLowerCase()}@example.com`;
   const approver = await addConfirmed(test, owner, name, email);
-  const passkey = createPasskey({ origin: context.settings.baseUrl });
+  const passkey = createPasskey({ origin: context.settings.baseUrl, ...(algorithm && { algorithm }) });
   const { challenge } = await beginEnrolment(context, approver);
   const actor = { kind: "user", id: "test", ip: null } as const;
   await finishEnrolment(context, approver, { name: "Phone", response: passkey.register(challenge) }, actor);

@@ -1,5 +1,6 @@
 /** For tests only: a roster of an organization whose approvers hold software passkeys, and what they approve. */
 import { p256 } from "@noble/curves/nist.js";
+import { ml_dsa44 } from "@noble/post-quantum/ml-dsa.js";
 import type { Amends } from "#lib/protocol/approval/amendment";
 import {
   type ApprovalRequest,
@@ -46,18 +47,33 @@ import {
   testShown,
 } from "./human-authorization";
 
-/** An authenticator of software: ES256, one credential. */
-export function makeSoftPasskey(number: number) {
+interface SoftKey {
+  cose: Uint8Array;
+  sign(bytes: Uint8Array): Uint8Array;
+}
+
+function makeMlDsaKey(number: number): SoftKey {
+  const { publicKey, secretKey } = ml_dsa44.keygen(sha256(utf8Encode(`soft passkey ${number}`)));
+  return {
+    cose: concatBytes(hexDecode("a3010703382f20590520"), publicKey),
+    sign: (bytes) => ml_dsa44.sign(bytes, secretKey, { extraEntropy: false }),
+  };
+}
+
+function makeEs256Key(number: number): SoftKey {
   const secretKey = sha256(utf8Encode(`soft passkey ${number}`));
   const point = p256.getPublicKey(secretKey, false);
+  const [x, y] = [point.subarray(1, 33), point.subarray(33)];
+  return {
+    cose: concatBytes(hexDecode("a5010203262001215820"), x, hexDecode("225820"), y),
+    sign: (bytes) => p256.sign(bytes, secretKey, { format: "der" }),
+  };
+}
+
+/** An authenticator of software: one credential. */
+export function makeSoftPasskey(number: number, key = makeEs256Key(number)) {
   const credentialId = base64UrlEncode(sha256(utf8Encode(`credential ${number}`)));
-  const cose = [
-    hexDecode("a5010203262001215820"),
-    point.subarray(1, 33),
-    hexDecode("225820"),
-    point.subarray(33),
-  ];
-  const publicKey = base64UrlEncode(concatBytes(...cose));
+  const publicKey = base64UrlEncode(key.cose);
   return {
     credentialId,
     publicKey,
@@ -73,7 +89,7 @@ export function makeSoftPasskey(number: number) {
       const rpIdHash = sha256(utf8Encode(toRelyingParty(origin).rpId));
       const authenticator_data = concatBytes(rpIdHash, Uint8Array.of(flags, 0, 0, 0, number));
       const signed = concatBytes(authenticator_data, sha256(client_data_json));
-      const signature = p256.sign(signed, secretKey, { format: "der" });
+      const signature = key.sign(signed);
       return {
         authenticator_data: base64UrlEncode(authenticator_data),
         client_data_json: base64UrlEncode(client_data_json),
@@ -92,9 +108,13 @@ const saltOf = (...numbers: number[]) => base64Encode(sha256(Uint8Array.from(num
 export const testName = (person: number) => ({ name: `Approver ${person + 1}`, salt: saltOf(person, 255) });
 
 /** Approver n is in the groups of that place. */
-export function makeTestRoster(organization: string, memberships: readonly (readonly number[])[]) {
+export function makeTestRoster(
+  organization: string,
+  memberships: readonly (readonly number[])[],
+  makeKey = makeEs256Key,
+) {
   const people = memberships.map((groups, person) => {
-    const passkey = makeSoftPasskey(person);
+    const passkey = makeSoftPasskey(person, makeKey(person));
     const openings = groups.map((group) => ({ group: groupId(group), salt: saltOf(person, group) }));
     const entry: RosterEntry = {
       approver_id: approverId(person),
@@ -166,6 +186,17 @@ export function makeEnrolledAuthorization(
 ): HumanAuthorization {
   const approvals = people.map((person) => makePasskeyApproval(request, testRoster, person));
   return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+}
+
+/** The same, person 0 by a passkey of ML-DSA-44; `signer`: whose key signs in its place. */
+export function makeMlDsaAuthorization(signer = 0): HumanAuthorization {
+  const makeKey = (person: number) => {
+    if (person !== 0) return makeEs256Key(person);
+    return { ...makeMlDsaKey(0), sign: makeMlDsaKey(signer).sign };
+  };
+  const roster = makeTestRoster(enrolledRequest.organization, testMemberships, makeKey);
+  const approvals = [0, 1, 2].map((person) => makePasskeyApproval(enrolledRequest, roster, person));
+  return signForTest(buildAuthorization(enrolledRequest, { ...testFacts, approvals }));
 }
 
 /** The same, each with a World ID proof of their own. */

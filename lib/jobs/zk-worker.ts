@@ -7,10 +7,11 @@ import "#lib/platform/node-wasm";
 import { setPriority } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import type { Anchor } from "#lib/protocol/approval/approval";
-import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
+import { listPasskeyKeys, parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { base64UrlDecode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import { loadAlgorithms } from "#lib/protocol/passkey/assertion";
 import {
   type PastRequest,
   type Suggestion,
@@ -106,6 +107,7 @@ export async function verifyHumanAuthorization(input: {
 }): Promise<AuthorizationReport | null> {
   const parsed = parseHumanAuthorization(input.object);
   if (parsed === null) return null;
+  await loadAlgorithms(listPasskeyKeys(parsed));
   return verifyAuthorization(parsed, {
     serviceKeys: (keyId) => input.serviceKeys.find((key) => key.keyId === keyId)?.publicKey,
     verifySignature: verifyEd25519Strict,

@@ -125,7 +125,7 @@ const passkeyAssertion = z.strictObject({
   credential_id: base64Url(1364),
   authenticator_data: base64Url(4096),
   client_data_json: base64Url(8192),
-  signature: base64Url(683),
+  signature: base64Url(3227),
 });
 export type SentAssertion = z.infer<typeof passkeyAssertion>;
 

@@ -220,10 +220,10 @@ const passkey = fields(
   {
     type: oneOf("passkey"),
     approver_id: uuid,
-    credential_public_key: base64Url(704),
+    credential_public_key: base64Url(1763),
     authenticator_data: base64Url(4096),
     client_data_json: base64Url(8192),
-    signature: base64Url(683),
+    signature: base64Url(3227),
     verified_at: time,
     roster: fields({ head: isRosterHead, entry: isRosterEntry, index: count, proof: isProof }),
     groups: listOf(isGroupOpening, 1, 5),
@@ -299,6 +299,9 @@ export interface PasskeyApproval {
   /** Open those of the entry's groups that the request requires. */
   groups: GroupOpening[];
 }
+
+export const listPasskeyKeys = ({ approvals }: HumanAuthorization): string[] =>
+  approvals.flatMap((one) => (one.type === "passkey" ? [one.credential_public_key] : []));
 
 /** A deputy counts in the place of another: neither can count again. */
 export const listPeople = ({ approver_id, deputy_for }: PasskeyApproval): string[] =>

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { type AuthenticationResponseJSON, verifyAuthenticationResponse } from "@simplewebauthn/server";
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { base64UrlDecode, base64UrlEncode, hexEncode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { reasonCodes } from "#lib/protocol/statement/reasons";
@@ -10,6 +10,7 @@ import {
   approvalChallenge,
   checkAssertion,
   type ExpectedAssertion,
+  loadAlgorithms,
   type PasskeyAssertion,
   type PasskeyDecision,
   toRelyingParty,
@@ -26,6 +27,8 @@ interface Vectors {
 const file = path.resolve("lib/protocol/passkey/vectors/assertions.json");
 const vectors = JSON.parse(readFileSync(file, "utf8")) as Vectors;
 const { origin, rp_id: rpId, request_hash: requestHash, cases } = vectors;
+
+beforeAll(() => loadAlgorithms(cases.map(({ assertion }) => assertion.public_key)));
 
 const expectedOf = (decision: PasskeyDecision): ExpectedAssertion => ({
   origin,
@@ -74,6 +77,8 @@ describe("an assertion of another implementation", () => {
     expect(found.reason ?? null).toBe(reason);
     expect(found.status).toBe(reason === null ? "pass" : "fail");
     expect(found.detail).not.toMatch(/\{|undefined/);
+    // Node 20 has no ML-DSA for it.
+    if (name.startsWith("ML-DSA")) return;
     const isAccepted = await isAcceptedByLibrary(assertion, decision);
     expect(isAccepted).toBe(reason === null || stricter.test(name));
   });
@@ -99,7 +104,9 @@ describe("checkAssertion", () => {
   it.each(good)("fails with any bit of any field changed ($name)", ({ assertion }) => {
     for (const [field, text] of Object.entries(assertion)) {
       const bytes = base64UrlDecode(text);
-      for (let bit = 0; bit < bytes.length * 8; bit += field === "client_data_json" ? 5 : 1) {
+      // Long keys and signatures at some places: each verification of ML-DSA takes milliseconds.
+      const step = bytes.length > 1_000 ? 97 : field === "client_data_json" ? 5 : 1;
+      for (let bit = 0; bit < bytes.length * 8; bit += step) {
         const changed = bytes.slice();
         changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
         expect(check({ ...assertion, [field]: base64UrlEncode(changed) }).status).toBe("fail");

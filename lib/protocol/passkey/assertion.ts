@@ -26,6 +26,7 @@ import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { type VerifyEd25519, vetPublicKey } from "#lib/protocol/keys/ed25519";
 import { type Fault, fail, failBy, fault, type Outcome, pass } from "#lib/protocol/statement/outcome";
 import { inclusionRanges, leafHash, rootOfBranch, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
+import { loadMlDsa, ML_DSA_PUBLIC_KEY_BYTES, verifyMlDsa } from "#lib/protocol/tlog/ml-dsa";
 
 /* Authenticator data of an assertion (WebAuthn level 3, section 6.1): `rpIdHash(32) || flags(1) || signCount(4)`. */
 
@@ -157,28 +158,31 @@ export function toRelyingParty(baseUrl: string): RelyingParty {
 }
 
 /*
- * A credential's public key in COSE (RFC 9053), in the one form that CTAP2's canonical CBOR gives it. WebAuthn wants this
+ * A credential's public key in COSE (RFC 9053, RFC 9964), in the one form that CTAP2's canonical CBOR gives it. WebAuthn wants this
  * form of authenticators, so the key is compared with a template and no CBOR is parsed here.
  *
  *     ES256: a5 01 02 03 26 20 01 21 58 20 <x, 32 bytes> 22 58 20 <y, 32 bytes>
  *     EdDSA: a4 01 01 03 27 20 06 21 58 20 <x, 32 bytes>
  *     RS256: a4 01 03 03 39 01 00 20 59 <length, 2 bytes> <n, 256 to 512 bytes> 21 43 01 00 01
+ *     ML-DSA-44: a3 01 07 03 38 2f 20 59 05 20 <public key, 1,312 bytes>
  */
 
 export type PasskeyKey =
   | { ok: true; algorithm: "ES256" /** SEC 1, uncompressed: 65 bytes. */; point: Uint8Array }
   | { ok: true; algorithm: "EdDSA" /** RFC 8032: 32 bytes. */; publicKey: Uint8Array }
   /** RSA with the exponent 65,537; big-endian, its first bit set. */
-  | { ok: true; algorithm: "RS256"; modulus: Uint8Array };
+  | { ok: true; algorithm: "RS256"; modulus: Uint8Array }
+  | { ok: true; algorithm: "ML-DSA-44"; publicKey: Uint8Array };
 
 const COORDINATE_BYTES = 32;
 const es256 = { start: hexDecode("a5010203262001215820"), middle: hexDecode("225820") };
 const edDsa = { start: hexDecode("a4010103272006215820") };
+const mlDsa = { start: hexDecode("a3010703382f20590520") };
 const rs256 = { start: hexDecode("a40103033901002059"), end: hexDecode("2143010001") };
 /** 2,048 to 4,096 bits. */
 const modulusBytes = { min: 256, max: 512 };
-/** Bytes of the longest key: RS256 with 4,096 bits. */
-export const maxCoseKeyBytes = rs256.start.length + 2 + modulusBytes.max + rs256.end.length;
+/** Bytes of the longest key: ML-DSA-44. */
+export const maxCoseKeyBytes = mlDsa.start.length + ML_DSA_PUBLIC_KEY_BYTES;
 
 const encodeEs256Key = (x: Uint8Array, y: Uint8Array): Uint8Array =>
   concatBytes(es256.start, x, es256.middle, y);
@@ -186,10 +190,17 @@ const encodeEs256Key = (x: Uint8Array, y: Uint8Array): Uint8Array =>
 const startsWith = (bytes: Uint8Array, start: Uint8Array) =>
   bytesEqual(bytes.subarray(0, start.length), start);
 
+/** Before an assertion by one of these keys is checked, which waits for nothing. `publicKeys`: base64url, of anybody. */
+export async function loadAlgorithms(publicKeys: readonly string[]): Promise<void> {
+  const start = base64UrlEncode(mlDsa.start.subarray(0, 9));
+  if (publicKeys.some((key) => key.startsWith(start))) await loadMlDsa();
+}
+
 export function parseCoseKey(bytes: Uint8Array): PasskeyKey | Fault {
   if (startsWith(bytes, es256.start)) return readEs256(bytes);
   if (startsWith(bytes, edDsa.start)) return readEdDsa(bytes);
   if (startsWith(bytes, rs256.start)) return readRs256(bytes);
+  if (startsWith(bytes, mlDsa.start)) return readMlDsa(bytes);
   return fault("passkey_key_unsupported");
 }
 
@@ -210,6 +221,12 @@ function readEdDsa(bytes: Uint8Array): PasskeyKey | Fault {
   const publicKey = bytes.slice(edDsa.start.length);
   if (!vetPublicKey(publicKey).ok) return fault("passkey_key_malformed");
   return { ok: true, algorithm: "EdDSA", publicKey };
+}
+
+function readMlDsa(bytes: Uint8Array): PasskeyKey | Fault {
+  const publicKey = bytes.slice(mlDsa.start.length);
+  if (publicKey.length !== ML_DSA_PUBLIC_KEY_BYTES) return fault("passkey_key_malformed");
+  return { ok: true, algorithm: "ML-DSA-44", publicKey };
 }
 
 function readRs256(bytes: Uint8Array): PasskeyKey | Fault {
@@ -301,6 +318,8 @@ function findSignatureFault(
     return verifyEd25519(signature, signed, key.publicKey) ? null : fault("passkey_signature_invalid");
   if (key.algorithm === "RS256")
     return verifyRs256(signature, signed, key.modulus) ? null : fault("passkey_signature_invalid");
+  if (key.algorithm === "ML-DSA-44")
+    return verifyMlDsa(signature, signed, key.publicKey) ? null : fault("passkey_signature_invalid");
   const compact = readEcdsaSignature(signature);
   if (compact === null) return fault("passkey_malformed", { part: "signature" });
   // Authenticators write S of either half.

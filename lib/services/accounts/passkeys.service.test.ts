@@ -1,5 +1,6 @@
 /** Guarantee: a passkey is enrolled by its approver alone, once, on this site, and never more than ten of them. */
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { SettingsService } from "@simplewebauthn/server";
+import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { AppError } from "#lib/errors";
 import { isRosterEntry } from "#lib/protocol/passkey/roster";
@@ -78,6 +79,18 @@ describe("passkeys of an approver", () => {
       /ES256, EdDSA, or RS256 of 2,048 to 4,096 bits can\); use another device/,
     );
     expect(await list()).toEqual([]);
+  });
+
+  it("enrols ML-DSA-44 where the runtime has it, asked for last, and refuses it in words elsewhere", async () => {
+    const enrol = async () => finish(createPasskey({ algorithm: "ML-DSA-44" }).register(await challenge()));
+    const runtime = vi.spyOn(SettingsService, "runtimeSupportsPQC").mockReturnValue(false);
+    await expect(enrol()).rejects.toThrow("use another device");
+    expect((await beginEnrolment(context, ana)).pubKeyCredParams.at(-1)?.alg).toBe(-257);
+    runtime.mockReturnValue(true);
+    expect((await beginEnrolment(context, ana)).pubKeyCredParams.at(-1)?.alg).toBe(-48);
+    await enrol();
+    expect(await list()).toHaveLength(1);
+    runtime.mockRestore();
   });
 
   it.each(["ES256", "EdDSA", "RS256"] as const)(

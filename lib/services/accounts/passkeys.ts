@@ -133,8 +133,10 @@ export async function removePasskey(
 
 /** As COSE numbers them: EdDSA, ES256, and RS256 for Windows Hello. */
 const algorithms = [-8, -7, -257];
+/** Asked for last, so a device that has others too makes a key that verifiers of 1.0.0 know. */
+const mlDsa44 = -48;
 /** Other algorithms of devices, read only to say that they can't be used. */
-const unusable = [-35, -36, -37, -38, -39, -47, -258, -259];
+const unusable = [-35, -36, -37, -38, -39, -47, -49, -50, -258, -259];
 const unusableKey =
   "its key is of a kind that can't be used here (ES256, EdDSA, or RS256 of 2,048 to 4,096 bits can); use another device, for example a phone";
 const challengeMinutes = 5;
@@ -163,7 +165,9 @@ export async function beginEnrolment(
     return storeChallenge(context, tx, approver.id);
   });
   const known = await listPasskeys(db, approver.id);
-  const { generateRegistrationOptions } = await import("@simplewebauthn/server");
+  const { generateRegistrationOptions, SettingsService } = await import("@simplewebauthn/server");
+  // The library takes no such key where the runtime hasn't ML-DSA itself (Node before 24.7).
+  const more = SettingsService.runtimeSupportsPQC() ? [mlDsa44] : [];
   return generateRegistrationOptions({
     rpName: "Countersign",
     rpID: toRelyingParty(context.settings.baseUrl).rpId,
@@ -176,7 +180,7 @@ export async function beginEnrolment(
     // Discoverable, so that the page of a request need not say who may decide.
     authenticatorSelection: { residentKey: "required", userVerification: "required" },
     excludeCredentials: known.map(({ credentialId, transports }) => ({ id: credentialId, transports })),
-    supportedAlgorithmIDs: algorithms,
+    supportedAlgorithmIDs: [...algorithms, ...more],
   });
 }
 
@@ -228,9 +232,10 @@ async function verify(context: AccountsContext, response: RegistrationResponseJS
     expectedOrigin: origin,
     expectedRPID: rpId,
     requireUserVerification: true,
-    supportedAlgorithmIDs: [...algorithms, ...unusable],
+    supportedAlgorithmIDs: [...algorithms, mlDsa44, ...unusable],
   }).catch((cause: unknown) => {
-    throw refused("the device's answer does not verify", cause);
+    const isOfKind = (cause as { code?: unknown }).code === "RUNTIME_NO_PQC_SUPPORT";
+    throw refused(isOfKind ? unusableKey : "the device's answer does not verify", cause);
   });
   if (!verified) throw refused("the device's answer does not verify");
   const { credential, credentialDeviceType, credentialBackedUp } = registrationInfo;

@@ -1,9 +1,10 @@
 /** The checks of a human_authorization. Heavy (BN254 pairings): imported when needed. */
 import type { HumanAuthorization } from "#lib/protocol/approval/approval";
-import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
+import { listPasskeyKeys, parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import type { ShownContent } from "#lib/protocol/approval/shown-content";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import { loadAlgorithms } from "#lib/protocol/passkey/assertion";
 import { fail, pass, skip } from "#lib/protocol/statement/outcome";
 import type { VerifierCheck } from "#lib/verifier/report/report";
 import { checkLogEntry } from "./check-log-entry";
@@ -41,13 +42,14 @@ export interface CheckedAuthorization {
 }
 
 /** Null for anything else. `shown`: what the approval page showed, if the file says it. */
-export function checkAuthorization(
+export async function checkAuthorization(
   object: JsonObject,
   trust: VerifierTrust,
   shown?: ShownContent,
-): CheckedAuthorization | null {
+): Promise<CheckedAuthorization | null> {
   const authorization = parseHumanAuthorization(object);
   if (authorization === null) return null;
+  await loadAlgorithms(listPasskeyKeys(authorization));
   const report = verifyHumanAuthorization(authorization, {
     serviceKeys: (keyId) => trust.keys.find((key) => key.keyId === keyId)?.publicKey,
     verifySignature: verifyEd25519Strict,

@@ -312,7 +312,7 @@ function loadCostlyChecks(trust: VerifierTrust) {
   const checks: CostlyChecks = {
     verifyHumanAuthorization: async (object) => {
       const { checkAuthorization } = await import("./check-authorization");
-      const checked = checkAuthorization(object, trust);
+      const checked = await checkAuthorization(object, trust);
       if (checked === null) return fail("authorization_malformed");
       authorization = checked.report;
       shown = object;
@@ -337,7 +337,7 @@ async function verifyAuthorization(
   trust: VerifierTrust,
 ): Promise<VerifierReport> {
   const { checkAuthorization } = await import("./check-authorization");
-  const checked = checkAuthorization(object, trust, shown);
+  const checked = await checkAuthorization(object, trust, shown);
   if (checked === null) throw new UnreadableError("a malformed human_authorization");
   const checks: VerifierCheck[] = [...checked.report.checks, ...checked.logChecks];
   const restated = answer && checkRestatedRequest(answer, object);

@@ -251,8 +251,9 @@ def _check_human_authorization(subject: Subject) -> Check:
     failed = next((check for check in subject.authorization.checks if check.status == "fail"), None)
     if failed is not None:
         return Check("", "fail", failed.reason, f"{failed.name}: {failed.detail}")
-    has_proof = any(check.reason == "pairing_not_checked" for check in subject.authorization.checks)
-    return miss("pairing_not_checked") if has_proof else passed(subject.authorization.grade_text)
+    reasons = [check.reason for check in subject.authorization.checks]
+    unchecked = next((one for one in ("pairing_not_checked", "post_quantum_not_checked") if one in reasons), None)
+    return passed(subject.authorization.grade_text) if unchecked is None else miss(unchecked)
 
 
 def _is_as_asked(action: Action) -> bool:

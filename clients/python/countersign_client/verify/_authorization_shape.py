@@ -145,7 +145,7 @@ _roster_entry = _fields(
     {
         "approver_id": is_uuid,
         "credential_id": _bytes_within(1_023),
-        "public_key": _bytes_within(528),
+        "public_key": _bytes_within(1322),
         "groups": _is_rising,
         "since": is_time,
         "salt": is_salt,
@@ -266,10 +266,10 @@ _passkey = _fields(
     {
         "type": _one_of("passkey"),
         "approver_id": is_uuid,
-        "credential_public_key": _base64_url(704),
+        "credential_public_key": _base64_url(1763),
         "authenticator_data": _base64_url(4096),
         "client_data_json": _base64_url(8192),
-        "signature": _base64_url(683),
+        "signature": _base64_url(3227),
         "verified_at": is_time,
         "roster": _fields(
             {

@@ -18,14 +18,17 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from .._json import JsonObject, is_object, parse_strict
 from ._bytes import base64_decode, base64_url_decode, hex_decode, sha256
 from ._ed25519 import find_key_fault, verify_strict
+from ._ml_dsa import HAS_ML_DSA, verify_ml_dsa
 from ._note import leaf_hash, root_of_branch
-from ._outcome import Check, fail, passed
+from ._outcome import Check, fail, miss, passed
 
 _HEAD_BYTES = 37
 _PRESENT, _VERIFIED, _ELIGIBLE, _BACKED_UP, _CREDENTIAL, _EXTENSIONS = 0x01, 0x04, 0x08, 0x10, 0x40, 0x80
 _ES256 = bytes.fromhex("a5010203262001215820"), bytes.fromhex("225820")
 _EDDSA = bytes.fromhex("a4010103272006215820")
 _RS256 = bytes.fromhex("a40103033901002059"), bytes.fromhex("2143010001")
+_ML_DSA = bytes.fromhex("a3010703382f20590520")
+_ML_DSA_BYTES = 1312
 _COORDINATE_BYTES = 32
 
 
@@ -145,6 +148,9 @@ def _read_key(cose: bytes) -> EllipticCurvePublicKey | RSAPublicKey | bytes | st
             return "passkey_key_malformed"
     if cose.startswith(_RS256[0]):
         return _read_rsa_key(cose) or "passkey_key_malformed"
+    if cose.startswith(_ML_DSA):
+        key = cose[len(_ML_DSA) :]
+        return key if len(key) == _ML_DSA_BYTES else "passkey_key_malformed"
     if not cose.startswith(_EDDSA):
         return "passkey_key_unsupported"
     key = cose[len(_EDDSA) :]
@@ -167,6 +173,10 @@ def _read_rsa_key(cose: bytes) -> RSAPublicKey | None:
 
 def _check_signature(signature: bytes, signed: bytes, key: EllipticCurvePublicKey | RSAPublicKey | bytes) -> Check:
     sound = passed("a passkey's signature over this request and decision")
+    if isinstance(key, bytes) and len(key) == _ML_DSA_BYTES:
+        if not HAS_ML_DSA:
+            return miss("post_quantum_not_checked")
+        return sound if verify_ml_dsa(signature, signed, key) else fail("passkey_signature_invalid")
     if isinstance(key, bytes):
         return sound if verify_strict(signature, signed, key) else fail("passkey_signature_invalid")
     if isinstance(key, RSAPublicKey):

@@ -152,7 +152,7 @@ REASONS: dict[str, str] = {
     "passkey_user_absent": "nobody touched the authenticator",
     "passkey_user_unverified": "the device was not unlocked by its user",
     "passkey_backup_contradictory": "a passkey that can't be backed up says that it is",
-    "passkey_key_unsupported": "the passkey's key is neither ES256, EdDSA nor RS256 in its canonical form",
+    "passkey_key_unsupported": "the passkey's key is neither ES256, EdDSA, RS256 nor ML-DSA-44 in its canonical form",
     "passkey_key_malformed": "the passkey's key is malformed",
     "passkey_signature_invalid": "the passkey's signature does not verify",
     "list_malformed": "the branch does not fit a list of {size}",

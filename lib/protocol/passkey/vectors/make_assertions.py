@@ -13,7 +13,7 @@ import math
 from pathlib import Path
 
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, mldsa, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -22,6 +22,7 @@ RP_ID = "countersign.example"
 REQUEST_HASH = hashlib.sha256(b"a request").hexdigest()
 
 ES256_KEY = ec.derive_private_key(int.from_bytes(hashlib.sha256(b"es256").digest(), "big") % ORDER, ec.SECP256R1())
+ML_DSA_KEY = mldsa.MLDSA44PrivateKey.from_seed_bytes(hashlib.sha256(b"ml-dsa").digest())
 EDDSA_KEY = ed25519.Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"eddsa").digest())
 
 
@@ -64,6 +65,7 @@ COSE = {
     "ES256": cose_es256(NUMBERS.x, NUMBERS.y),
     "EdDSA": bytes.fromhex("a4010103272006215820") + EDDSA_KEY.public_key().public_bytes_raw(),
     "RS256": cose_rs256(MODULUS),
+    "ML-DSA-44": bytes.fromhex("a3010703382f20590520") + ML_DSA_KEY.public_key().public_bytes_raw(),
 }
 # The same key with its members in another order, which CTAP2's canonical CBOR forbids.
 DISORDERLY = bytes.fromhex("a5032601022001215820") + COSE["ES256"][10:]
@@ -87,6 +89,8 @@ def client_data(**changes: object) -> bytes:
 def sign(algorithm: str, message: bytes) -> bytes:
     if algorithm == "EdDSA":
         return EDDSA_KEY.sign(message)
+    if algorithm == "ML-DSA-44":
+        return ML_DSA_KEY.sign(message)
     if algorithm == "RS256":
         return RS256_KEY.sign(message, padding.PKCS1v15(), hashes.SHA256())
     return ES256_KEY.sign(message, ec.ECDSA(hashes.SHA256()))
@@ -95,6 +99,10 @@ def sign(algorithm: str, message: bytes) -> bytes:
 def sign_rsa(way: padding.AsymmetricPadding, digest: hashes.HashAlgorithm = hashes.SHA256()) -> bytes:  # noqa: B008
     message = authenticator_data(UP | UV) + hashlib.sha256(client_data()).digest()
     return RS256_KEY.sign(message, way, digest)
+
+
+def sign_with_context(context: bytes) -> bytes:
+    return ML_DSA_KEY.sign(authenticator_data(UP | UV) + hashlib.sha256(client_data()).digest(), context)
 
 
 def with_half(der: bytes, *, low: bool) -> bytes:
@@ -206,6 +214,18 @@ add("a modulus of 1,024 bits", "RS256", "passkey_key_malformed", key=cose_rs256(
 add("a modulus of 2,047 bits", "RS256", "passkey_key_malformed", key=cose_rs256(MODULUS >> 1 | 1))
 add("an even modulus", "RS256", "passkey_key_malformed", key=cose_rs256(MODULUS - 1))
 add("the exponent 3", "RS256", "passkey_key_malformed", key=cose_rs256(MODULUS, bytes([0x41, 3])))
+
+# Some 5 kB each: what the other algorithms don't show already.
+add("good", "ML-DSA-44", None)
+add("another origin", "ML-DSA-44", "passkey_origin_mismatch", client=client_data(origin="https://evil.test"))
+add("the key of another algorithm", "ML-DSA-44", "passkey_malformed", key=COSE["ES256"])
+add("a key cut short", "ML-DSA-44", "passkey_key_malformed", key=COSE["ML-DSA-44"][:-1])
+add("a key with a byte more", "ML-DSA-44", "passkey_key_malformed", key=COSE["ML-DSA-44"] + b"\0")
+add("a key of ML-DSA-65", "ML-DSA-44", "passkey_key_unsupported", key=bytes.fromhex("a30107033830205907a0") + bytes(1952))
+add("a signature of other bytes", "ML-DSA-44", "passkey_signature_invalid", change=lambda _: sign("ML-DSA-44", b"other"))
+add("a signature with a context", "ML-DSA-44", "passkey_signature_invalid", change=lambda _: sign_with_context(b"context"))
+add("a bit flipped", "ML-DSA-44", "passkey_signature_invalid", change=flipped)
+add("an empty signature", "ML-DSA-44", "passkey_signature_invalid", change=lambda _: b"")
 
 file = {
     "made_by": "make_assertions.py: Python's cryptography 48.0.0",

@@ -16,6 +16,7 @@ import {
   approvalChallenge,
   checkAssertion,
   type ListBranch,
+  loadAlgorithms,
   type PasskeyDecision,
   parseAuthenticatorData,
   toRelyingParty,
@@ -151,6 +152,7 @@ export async function proveApprover(
   const groups = groupsFor(request, proof);
   const deputyFor = proof.deputyFor?.id ?? null;
   const challenge = list?.challenge ?? approvalChallenge(requestHash(request), decision);
+  await loadAlgorithms([proof.entry.public_key]);
   const outcome = checkAssertion(
     { ...assertion, public_key: proof.entry.public_key },
     { challenge, ...toRelyingParty(request.origin) },
