@@ -31,7 +31,12 @@ describe.each(databaseKinds)("accounts (%s)", (kind) => {
     const [, link = ""] = made.out.trim().split("\n");
     const url = new URL(link);
     expect(`${url.origin}${url.pathname}`).toBe("http://localhost:3000/portal/sign-in/confirm");
+    await test.query("UPDATE organizations SET second_factor = '{owners,rules}'", []);
+    expectExit(await command("end-second-factor", "--organization", id), 0);
     const { query } = test.app.context.database;
+    expect((await query("SELECT second_factor FROM organizations", [])).rows).toEqual([
+      { second_factor: [] },
+    ]);
     const stored = (await query("SELECT identifier, token FROM verification_tokens", [])).rows;
     expect(stored).toMatchObject([{ identifier: "ada@corp.example" }]);
     expect(JSON.stringify(stored)).not.toContain(url.searchParams.get("token"));
@@ -40,6 +45,7 @@ describe.each(databaseKinds)("accounts (%s)", (kind) => {
       "organization.created operator",
       "member.joined operator",
       "session.link_created operator",
+      "organization.second_factor operator",
     ]);
   });
 });
@@ -51,7 +57,8 @@ it.each([
   [["add-owner", "a@b.example", "--organization", "x"], "--organization: must be an id"],
   [["add-owner", "a@b.example", "--name", ""], "--name: must be"],
   [["list", "--name", "x"], "list takes no options"],
-  [["remove"], "list, add-owner or sign-in-link is expected, not remove"],
+  [["remove"], "list, add-owner, sign-in-link or end-second-factor is expected, not remove"],
+  [["end-second-factor"], "end-second-factor needs --organization"],
 ])("is refused with its usage: %j", async (words, says) => {
   const done = await run("accounts", words, {});
   expectExit(done, 2);

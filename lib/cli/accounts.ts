@@ -2,11 +2,12 @@
  *   npm run accounts -- list
  *   npm run accounts -- add-owner EMAIL [--name NAME | --organization ID]
  *   npm run accounts -- sign-in-link EMAIL
+ *   npm run accounts -- end-second-factor --organization ID
  *
  * With the embedded database the service must be stopped; with PostgreSQL it may run.
  */
 import "#lib/platform/node-wasm";
-import { asc, eq, isNull } from "drizzle-orm";
+import { and, asc, eq, isNull } from "drizzle-orm";
 import { keyRequestBody } from "#lib/api/schemas/keys";
 import { organizationNameForm } from "#lib/api/schemas/portal";
 import { runCommand, say } from "#lib/cli/shared/command-line";
@@ -15,11 +16,13 @@ import { memberships, organizations, users } from "#lib/db/schema";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/protocol/text/command-words";
 import { createRandom, openSecrets } from "#lib/server/secrets";
 import { addOwner } from "#lib/services/accounts/add-owner";
+import { recordAudit } from "#lib/services/accounts/audit";
 import { createSignInLink, signInLinkSeconds } from "#lib/services/accounts/sign-in-link";
 
 const usage = `usage: npm run accounts -- list
        npm run accounts -- add-owner EMAIL [--name NAME | --organization ID]
-       npm run accounts -- sign-in-link EMAIL`;
+       npm run accounts -- sign-in-link EMAIL
+       npm run accounts -- end-second-factor --organization ID`;
 
 function readAddress(word: string | undefined): string {
   const parsed = keyRequestBody.shape.email.safeParse(word);
@@ -45,6 +48,9 @@ interface OwnerOptions {
   id: string | undefined;
 }
 
+const noOrganization = (id: string | undefined) =>
+  new Error(`There is no organization ${id}. npm run accounts -- list shows them.`);
+
 async function add(opened: CommandContext, email: string, { name, id }: OwnerOptions): Promise<number> {
   const context = { ...opened, random: createRandom(), settings: opened.env };
   const made = await addOwner(
@@ -52,7 +58,7 @@ async function add(opened: CommandContext, email: string, { name, id }: OwnerOpt
     email,
     id === undefined ? { name: name ?? null } : { organizationId: id },
   );
-  if (made === null) throw new Error(`There is no organization ${id}. npm run accounts -- list shows them.`);
+  if (made === null) throw noOrganization(id);
   say(`${email} is an owner of the organization ${made}, and can sign in with a link by email:`);
   say(`${opened.env.baseUrl}/portal/sign-in`);
   return 0;
@@ -76,23 +82,51 @@ async function link(opened: CommandContext, email: string): Promise<number> {
   return 0;
 }
 
+/** For owners who have all lost their passkeys: nobody else could let them in again. */
+async function endSecondFactor({ database, clock }: CommandContext, organizationId: string): Promise<number> {
+  await database.db.transaction(async (tx) => {
+    const changed = await tx
+      .update(organizations)
+      .set({ second_factor: [] })
+      .where(and(eq(organizations.id, organizationId), isNull(organizations.deleted_at)))
+      .returning({ id: organizations.id });
+    if (changed.length === 0) throw noOrganization(organizationId);
+    await recordAudit({ clock, random: createRandom() }, tx, {
+      organizationId,
+      actor: { kind: "system", id: "operator", ip: null },
+      action: "organization.second_factor",
+      subject: organizationId,
+      detail: { second_factor: [] },
+    });
+  });
+  say(
+    `The organization ${organizationId} asks for no passkey any more. An owner can ask for it again in Settings.`,
+  );
+  return 0;
+}
+
 runCommand(usage, async (argv) => {
   const line = readCommandLine(argv, { valued: ["name", "organization"] });
   const [command = "", ...words] = line.words;
   const options = { name: single(line, "name"), id: single(line, "organization") };
   const isBare = (options.name ?? options.id) === undefined;
-  if (!["list", "add-owner", "sign-in-link"].includes(command))
-    throw new UsageError(`list, add-owner or sign-in-link is expected, not ${command || "nothing"}`);
-  if (command !== "add-owner" && !isBare) throw new UsageError(`${command} takes no options`);
+  if (!["list", "add-owner", "sign-in-link", "end-second-factor"].includes(command))
+    throw new UsageError(
+      `list, add-owner, sign-in-link or end-second-factor is expected, not ${command || "nothing"}`,
+    );
+  const isEnd = command === "end-second-factor";
+  if (command !== "add-owner" && !isEnd && !isBare) throw new UsageError(`${command} takes no options`);
   if (options.name !== undefined && options.id !== undefined)
     throw new UsageError("--name is for a new organization: leave it out with --organization");
-  const places = command === "list" ? 0 : 1;
-  if (words.length > places) throw unexpectedWords(words, places);
-  if (command === "list") return withCommandContext(list);
-  const email = readAddress(words[0]);
-  if (command === "sign-in-link") return withCommandContext((opened) => link(opened, email));
+  if (isEnd && options.id === undefined) throw new UsageError("end-second-factor needs --organization");
   if (options.id !== undefined && !/^[0-9a-f-]{36}$/.test(options.id))
     throw new UsageError("--organization: must be an id, as npm run accounts -- list shows it");
+  const places = command === "list" || isEnd ? 0 : 1;
+  if (words.length > places) throw unexpectedWords(words, places);
+  if (command === "list") return withCommandContext(list);
+  if (isEnd) return withCommandContext((opened) => endSecondFactor(opened, options.id ?? ""));
+  const email = readAddress(words[0]);
+  if (command === "sign-in-link") return withCommandContext((opened) => link(opened, email));
   if (options.name !== undefined && !organizationNameForm.shape.name.safeParse(options.name).success)
     throw new UsageError("--name: must be 1-100 characters");
   return withCommandContext((opened) => add(opened, email, options));
