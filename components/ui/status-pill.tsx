@@ -14,6 +14,7 @@ import {
   QuestionMarkCircleIcon,
   XCircleIcon,
 } from "#components/ui/icons";
+import { isUnasked } from "#lib/protocol/statement/statement";
 
 export type Tone =
   | "pass"
@@ -61,10 +62,6 @@ export function StatusPill({ tone, children, large = false }: StatusPillProps) {
     </span>
   );
 }
-
-/** True if no person was asked: then a mark about a person would contradict the rest of the page. */
-export const isUnasked = (method: string | null | undefined) =>
-  method === "rule" || method === "standing_approval";
 
 /** The permanent mark of anything from the World ID stand-in or staging. `method`: the approval's, if it is known. */
 export function TestMark({ method }: { readonly method?: string | null }) {

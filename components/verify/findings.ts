@@ -2,11 +2,16 @@
  * Findings about a record's agent, time and approval beside its authenticity, each with a state (unknown is one) and
  * with who vouches for it. Pure: the server and the visitor's browser both derive them, and are compared.
  */
-import { isUnasked, type Tone } from "#components/ui/status-pill";
+import type { Tone } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { type ApprovalMethod, type BackedMethod, isBacked } from "#lib/protocol/statement/statement";
+import {
+  type ApprovalMethod,
+  type BackedMethod,
+  isBacked,
+  isUnasked,
+} from "#lib/protocol/statement/statement";
 import { toFacts, type Verification } from "./facts";
 
 export interface Finding {

@@ -4,7 +4,7 @@ import { ApprovalPill } from "#components/approval-grades";
 import { Callout } from "#components/ui/callout";
 import { CodeBlock } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
-import { isUnasked, TestMark } from "#components/ui/status-pill";
+import { TestMark } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
 import {
@@ -12,6 +12,7 @@ import {
   type BackedApproval,
   type BackedMethod,
   isBacked,
+  isUnasked,
 } from "#lib/protocol/statement/statement";
 import { approvalItems } from "./approval-items";
 import type { Verification } from "./facts";

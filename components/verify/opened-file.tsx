@@ -55,22 +55,25 @@ export function OpenedFile({ action, kind, subject, opening, madeBy, expiresAt }
       return file.current;
     });
   }
+  const about = (
+    <div className="mt-5">
+      <DefinitionList
+        items={[
+          {
+            id: "subject",
+            name: kind === "pack" ? "Entries of" : "Receipt",
+            value: <AgentText value={subject} hideWarnings />,
+          },
+          { id: "opening", name: "Opened", value: openings[opening] },
+          { id: "by", name: "Link by", value: <AgentText value={madeBy} hideWarnings /> },
+          { id: "until", name: "Link ends", value: <Timestamp iso={expiresAt} /> },
+        ]}
+      />
+    </div>
+  );
   return (
     <>
-      <div className="mt-5">
-        <DefinitionList
-          items={[
-            {
-              id: "subject",
-              name: kind === "pack" ? "Entries of" : "Receipt",
-              value: <AgentText value={subject} hideWarnings />,
-            },
-            { id: "opening", name: "Opened", value: openings[opening] },
-            { id: "by", name: "Link by", value: <AgentText value={madeBy} hideWarnings /> },
-            { id: "until", name: "Link ends", value: <Timestamp iso={expiresAt} /> },
-          ]}
-        />
-      </div>
+      {isOpen ? null : about}
       <form action={action} method="post" onSubmit={open} className="mt-5 flex flex-wrap gap-3">
         <Button type="submit" disabled={isBusy}>
           {isBusy ? "Opening …" : kind === "pack" ? "Open the pack" : "Open the receipt"}
@@ -87,7 +90,7 @@ export function OpenedFile({ action, kind, subject, opening, madeBy, expiresAt }
           </Button>
         ) : null}
       </form>
-      <p className="mt-3 text-[15px] text-muted">
+      <p className={`mt-3 text-[15px] text-muted ${isOpen ? "sr-only" : ""}`}>
         Your browser checks the file against what was signed, names included. The organization's audit log
         keeps when it was opened, and from which address.{" "}
         <TextLink href="/docs/verify-offline">Check it offline</TextLink>
@@ -96,6 +99,7 @@ export function OpenedFile({ action, kind, subject, opening, madeBy, expiresAt }
         Checked in your browser
       </h2>
       <FileOutcome {...check} />
+      {isOpen ? about : null}
     </>
   );
 }

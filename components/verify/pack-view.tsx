@@ -121,7 +121,11 @@ const rowColumns = (isOfSeveral: boolean): Column<PackRow>[] => [
       </>
     ),
   },
-  { id: "rule", header: "Rule", cell: ({ rule }) => textOrNothing(rule) },
+  {
+    id: "rule",
+    header: "Rule",
+    cell: ({ rule }) => <span className="[overflow-wrap:normal]">{textOrNothing(rule)}</span>,
+  },
   { id: "use", header: "Standing approval", cell: ({ use }) => textOrNothing(use) },
   {
     id: "warnings",

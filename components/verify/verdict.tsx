@@ -2,9 +2,14 @@
  * One sentence for the public: the result of a verification, in words that an expert accepts and a stranger
  * understands. Pure: the page, the Open Graph image, the badge and the landing page all say the same.
  */
-import { isUnasked } from "#components/ui/status-pill";
+
 import { describeBacked } from "#lib/protocol/approval/approval-words";
-import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/statement";
+import {
+  type ApprovalMethod,
+  type HumanApproval,
+  isBacked,
+  isUnasked,
+} from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import { formatCount } from "#lib/protocol/text/display-text";
 

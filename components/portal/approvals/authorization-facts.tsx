@@ -44,6 +44,8 @@ interface ShownAuthorization extends AuthorizationState {
   revocation_reason?: string | null;
   /** Usage of a standing approval so far. */
   used?: { readonly uses: number; readonly spent: string } | null;
+  /** Change by an approver, in words; null without one. */
+  readonly changed?: string | null;
   /** The request of the standing approval whose use it is. */
   grant_request_id?: string | null;
 }
@@ -192,6 +194,21 @@ function showOutcome(state: ShownAuthorization): Definition[] {
   return items;
 }
 
+function showChange({ amends, amended_by: changedInto, changed }: ShownAuthorization): Definition[] {
+  if (changedInto) {
+    const link = <TextLink href={`/portal/authorizations/${changedInto}`}>the changed request</TextLink>;
+    return [{ id: "changed", name: "Changed into", value: link }];
+  }
+  if (!amends) return [];
+  const value = (
+    <>
+      <AgentText value={changed ?? amends.fields.join(", ")} hideWarnings />.{" "}
+      <TextLink href={`/portal/authorizations/${amends.request_id}`}>The request before</TextLink>
+    </>
+  );
+  return [{ id: "changed", name: "Changed", value }];
+}
+
 function showUsage({ status, grant, used }: ShownAuthorization): Definition[] {
   if (status !== "approved" || !grant || !used) return [];
   const { max_calls, max_budget, currency } = grant;
@@ -222,6 +239,7 @@ export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
       value: state.action === "" ? "Erased" : <AgentText value={state.action} />,
       prominent: true,
     },
+    ...showChange(state),
     ...showTool(state),
     ...showContext(state),
     {

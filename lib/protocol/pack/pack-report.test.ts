@@ -158,6 +158,10 @@ describe("the report of an evidence pack", () => {
     const sentences = listNotProven([facts]).join("\n");
     expect(sentences).toContain("What 2 attestations say");
     expect(sentences).toContain("a real person gave 1 of the approvals: they are tests");
+    const [backed] = facts.counts.approvals.backed;
+    const byRule = { ...facts.counts.approvals, backed: [{ ...backed, method: "rule" }] } as never;
+    const unasked = listNotProven([{ ...facts, counts: { ...facts.counts, approvals: byRule } }]);
+    expect(unasked.join("\n"), "of nobody").not.toContain("a real person");
     expect(sentences).toContain("a person gave 1 of the approvals: the agent only asserted them");
     expect(sentences).not.toContain("not counted");
     expect(listProven([facts]).join("\n")).toContain("all entries of the period: numbers 2 to 8");

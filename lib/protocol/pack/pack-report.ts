@@ -5,7 +5,7 @@
 
 import { type Amount, formatAmount } from "#lib/protocol/approval/amount";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
-import { isBacked } from "#lib/protocol/statement/statement";
+import { isBacked, isUnasked } from "#lib/protocol/statement/statement";
 import { escapeHtml, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { addCounts, countPack, type PackCounts, type PackEntry } from "./pack-entries";
@@ -133,7 +133,8 @@ const sumCounts = (agents: readonly PackFacts[], count: (counts: PackFacts["coun
 
 const countTests = ({ approvals }: PackFacts["counts"]) =>
   approvals.backed.reduce(
-    (sum, { environment, count }) => sum + (environment === "production" ? 0 : count),
+    (sum, { method, environment, count }) =>
+      sum + (environment === "production" || isUnasked(method) ? 0 : count),
     0,
   );
 

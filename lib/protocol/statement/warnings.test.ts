@@ -85,6 +85,14 @@ describe("warnings", () => {
     for (const cause of causes[code]) expect(codes(cause)).toEqual([code]);
   });
 
+  it("speak of no person where nobody was asked", () => {
+    const messageOf = (method: "rule" | "standing_approval" | "proof_of_personhood") =>
+      drawWarnings(facts({ human_approval: { ...proven, method, environment: "local" } }))[0]?.message;
+    for (const method of ["rule", "standing_approval"] as const)
+      expect(messageOf(method)).toBe("It was decided on a TEST instance. Nobody was asked.");
+    expect(messageOf("proof_of_personhood")).toContain("no real person is proven");
+  });
+
   it("add up, in one order", () => {
     const change = {
       verdicts: { agent_authenticated: false, code_hash_verified: false, tools_authorized: false },

@@ -6,7 +6,7 @@
 import { type ApprovalStop, approvalStops } from "#lib/protocol/approval/approval-end";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { listUnregisteredTools } from "./identity-checks";
-import { isBacked, type UnplacedPredicate } from "./statement";
+import { isBacked, isUnasked, type UnplacedPredicate } from "./statement";
 
 export const warningCodes = [
   "agent_signature_invalid",
@@ -91,6 +91,9 @@ export function describeWarning(code: WarningCode): Warning {
   return { code, message: messages[code] };
 }
 
+/** A test warning that speaks of no person where nobody was asked. */
+const unaskedTest = "It was decided on a TEST instance. Nobody was asked.";
+
 export function drawWarnings(facts: WarningFacts): Warning[] {
   const { unregisteredTools: tools = [], approval_stopped: stop } = facts;
   return findWarnings(facts).map((code) => {
@@ -99,6 +102,8 @@ export function drawWarnings(facts: WarningFacts): Warning[] {
         code,
         message: `Tools were used that are not in the registered manifest: ${tools.join(", ")}.`,
       };
+    if (code === "approval_test" && isUnasked(facts.human_approval_method))
+      return { code, message: unaskedTest };
     return code === "approval_stopped" && stop !== undefined
       ? {
           code,

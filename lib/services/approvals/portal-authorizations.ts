@@ -14,7 +14,7 @@ import { deriveTitle } from "#lib/protocol/record/title";
 import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/portal-agents";
 import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
-import { readDeciders } from "#lib/services/approvals/decision/list-approvers";
+import { readDeciders, readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
 import { answerQuestion } from "#lib/services/approvals/decision/questions";
 import { revokeAuthorization } from "#lib/services/approvals/decision/revoke";
 import { readGrantUsage, readGrantUsages } from "#lib/services/approvals/request/evaluate-policy";
@@ -88,6 +88,7 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
     grant_request_id: row.grant_id,
     used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
     deciders: await readDeciders(context.database.db, row),
+    changed: (await readRequestFacts(context, row)).changed,
     questionsBefore: (await readBefore(context.database.db, row))?.questions ?? [],
   };
 }

@@ -68,6 +68,8 @@ def draw_warnings(subject: Subject) -> list[Warning]:
             messages["approval_stopped"] = f"After a run had claimed the approval, and before this was recorded, {why}."
         facts["approval_asserted_only"] = action.approval["method"] == "hash"
         facts["approval_test"] = action.approval.get("environment", "production") != "production"
+        if action.approval["method"] in ("rule", "standing_approval"):
+            messages["approval_test"] = "It was decided on a TEST instance. Nobody was asked."
         facts["reported_by_trace"] = "trace" in action.predicate
         tools = list_unregistered_tools(action, manifest_of(receipt)) if uses_tools(action) else None
         if tools:

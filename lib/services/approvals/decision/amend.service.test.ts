@@ -11,6 +11,7 @@ import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { listInbox, readApprovalView, readDecidable } from "#lib/services/approvals/decision/inbox";
 import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
+import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { type AskedRequest, approveUnproven, ask, fromPage, openRequest } from "#support/authorizations";
@@ -265,6 +266,10 @@ describe("a counter-offer where groups decide", () => {
       amends: { by: carol.id },
       required_approvers: [{ name: "treasury" }],
     });
+    const owner = await signInPerson(test.app.context, "dev@example.com");
+    expect((await readOwnAuthorization(test.app.context, owner, now)).changed).toMatch(
+      /^amount from 120\.00 EUR to 80\.00 EUR, .*by Carol$/,
+    );
     const view = await readApprovalView(test.app.context, tokenOf(now));
     expect([view?.before?.questions, view?.questions]).toEqual([[expect.objectContaining({ question })], []]);
     const approve = async (passkey: Passkey) =>

@@ -75,6 +75,11 @@ export async function readDeciders(executor: Executor, row: AuthorizationRow): P
 export async function readRequestFacts(context: Context, row: AuthorizationRow): Promise<Facts> {
   const request = parseRequest(row);
   const before = await readBefore(context.database.db, row);
+  const by = request.amends?.by;
+  const [amender] =
+    by === undefined
+      ? []
+      : await context.database.db.select({ who: shownName }).from(approvers).where(eq(approvers.id, by));
   const deciders = row.status === "pending" ? [] : await readDeciders(context.database.db, row);
   return factsOfRequest({
     ...request,
@@ -82,7 +87,7 @@ export async function readRequestFacts(context: Context, row: AuthorizationRow):
     requester: parseRequestedBy(row)?.requester,
     changed:
       request.amends && before
-        ? describeAmendment({ amends: request.amends, before: before.request, now: request })
+        ? describeAmendment({ amends: request.amends, before: before.request, now: request }, amender?.who)
         : null,
     status: row.status,
     decided_by: parseDecidedBy(row),
