@@ -2,7 +2,7 @@
  * The manifest of an evidence pack. Only the period is its maker's word. Everything else follows from the other files, so
  * the verifier makes it again and compares the bytes.
  */
-import { base64Decode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { base64Decode, concatBytes, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { decodeHeadRow, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import type { PackCounts, PackEntry } from "./pack-entries";
@@ -222,8 +222,25 @@ export const makeManifest = (
   files,
 });
 
-export const encodeManifest = (
+const filesPerText = 1_000;
+
+/** The manifest's text, a thousand files at a time: of a large pack it is larger than all else that is kept. */
+export function* writeManifest(
   agents: readonly PackFacts[],
   files: readonly PackedFile[],
   version: PackVersion = PACK_VERSION,
-): Uint8Array => encodePackJson(makeManifest(agents, files, version));
+): Generator<string> {
+  const write = (value: unknown) => JSON.stringify(value, null, 2);
+  const [opening, closing] = ['{\n  "files": [', "\n  ]\n}"];
+  const text = write(makeManifest(agents, [], version));
+  if (files.length === 0) return yield `${text}\n`;
+  yield `${text.slice(0, -"]\n}".length)}`;
+  for (let at = 0; at < files.length; at += filesPerText) {
+    const part = write({ files: files.slice(at, at + filesPerText) });
+    yield `${at === 0 ? "" : ","}${part.slice(opening.length, -closing.length)}`;
+  }
+  yield `${closing}\n`;
+}
+
+export const encodeManifest = (...given: Parameters<typeof writeManifest>): Uint8Array =>
+  concatBytes(...[...writeManifest(...given)].map(utf8Encode));

@@ -93,10 +93,13 @@ function readPlace(note: string) {
 /** Origin → sizes at which it was shown. */
 export function createSizeList() {
   const sizes = new Map<string, Set<number>>();
+  let last = "";
   return {
     sizes,
     add(json: unknown): void {
       for (const note of findCheckpoints(json as JsonValue)) {
+        if (note === last) continue;
+        last = note;
         const place = readPlace(note);
         if (place === null) continue;
         const { origin, size } = place;

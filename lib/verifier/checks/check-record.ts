@@ -58,13 +58,20 @@ function readMark(entry: JsonObject): RecordMark {
   throw new UnreadableError("entries: an unknown kind or visibility");
 }
 
+let lastOrigin = "";
+/** One string for all entries of a log. */
+function internOrigin(origin: string): string {
+  if (origin !== lastOrigin) lastOrigin = origin;
+  return lastOrigin;
+}
+
 function readEntry(entry: unknown): RecordEntry {
   if (!isJsonObject(entry)) throw new UnreadableError("entries: expected objects");
   const mark = readMark(entry);
   return {
     sequence: requireIndex(entry, "sequence"),
     payloadHash: decodeHex(requireText(entry, "payload_hash"), "payload_hash", 32),
-    logOrigin: requireText(entry, "log_origin"),
+    logOrigin: internOrigin(requireText(entry, "log_origin")),
     logIndex: requireIndex(entry, "log_index"),
     mark,
     attestationId: mark === "public" ? requireText(entry, "attestation_id") : null,
@@ -225,8 +232,12 @@ async function follow(
     for (const entry of page.entries) {
       const before = walk.head();
       if (before.sequence === first.head.sequence) break;
-      const fault = walk.add(entry, held.get(entry.sequence));
+      const own = held.get(entry.sequence);
+      const fault = walk.add(entry, own);
       if (fault !== null) return { ...followed, fault: failBy(fault) };
+      // The same bytes, once for all that is kept of an entry.
+      if (own !== undefined && bytesEqual(own.payloadHash, entry.payloadHash))
+        entry.payloadHash = own.payloadHash;
       followed.marks.push(entry.mark);
       followed.entries.push(entry);
       if (entry.sequence === counted) followed.atSnapshot = walk.head();

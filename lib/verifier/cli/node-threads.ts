@@ -36,7 +36,9 @@ export const readInNodeThreads = (url: string): OpenReaders =>
   readInThreads(
     availableParallelism(),
     ({ fd, size }, trust) => {
-      const worker = new Worker(new URL(url), { workerData: { fd, size, trust } });
+      // A larger heap would only be filled later: nothing that a thread reads is kept.
+      const resourceLimits = { maxYoungGenerationSizeMb: 16 };
+      const worker = new Worker(new URL(url), { workerData: { fd, size, trust }, resourceLimits });
       const thread = askThread(
         (request) => worker.postMessage(request),
         () => void worker.terminate(),

@@ -39,15 +39,14 @@ export interface OpenPack {
   source: ByteSource;
   /** The place of a file that is there. */
   place(name: string): PlacedFile;
-  /** Compares a file with the manifest: those of entries as they are read, the others at once. */
+  /** Compares a file with the manifest: those that are read once when they are, the others at once. */
   note(file: PackedFile): void;
   /** First file, of all that were noted, that is not as the manifest names it. */
   findChanged(): string | undefined;
-  /**
-   * All files but the manifest, in their order, as it names them: as they are, unless {@link findChanged} finds one.
-   * Throws {@link ZipError}.
-   */
-  listFiles(): Promise<PackedFile[]>;
+  /** All files but the manifest, in their order, as it names them. */
+  listNamed(): PackedFile[];
+  /** Notes all files that weren't. Throws {@link ZipError}. */
+  noteOthers(): Promise<void>;
 }
 
 export function parsePackJson(name: string, bytes: Uint8Array): JsonObject {
@@ -114,6 +113,11 @@ async function openArchive(source: ByteSource, tools: ZipTools) {
   const placed = new Map(archive.files.map((file) => [file.name, file]));
   const { files: listed } = manifest;
   const named = new Map(isList(listed) ? listed.map((one) => [String(one["name"]), one]) : []);
+  // One string for both lists.
+  for (const { name } of archive.files) {
+    const one = named.get(name);
+    if (one?.["name"] === name) one["name"] = name;
+  }
   const noted = new Set<string>();
   const differing = new Set<string>();
   const note = (file: PackedFile) => {
@@ -123,7 +127,7 @@ async function openArchive(source: ByteSource, tools: ZipTools) {
   const readAndNote = async (name: string) => note(describeFile(name, await archive.read(name)));
   const others = archive.files.filter(isOther).map(({ name }) => name);
   const findChanged = () => others.find((name) => differing.has(name));
-  for (const name of others) if (!isEntryFile(name)) await readAndNote(name);
+  for (const name of others) if (!isReadOnce(name)) await readAndNote(name);
   const changed = findChanged();
   if (changed !== undefined) return { checks: [passed, tellChanged(changed)], pack: null };
   const pack: OpenPack = {
@@ -142,22 +146,22 @@ async function openArchive(source: ByteSource, tools: ZipTools) {
       if (file === undefined) throw new ZipError(`${name} is not there`);
       return file;
     },
-    listFiles: async () => {
+    listNamed: () => others.map((name) => named.get(name) as unknown as PackedFile),
+    noteOthers: async () => {
       for (const name of others) if (!noted.has(name)) await readAndNote(name);
-      return others.map((name) => named.get(name) as unknown as PackedFile);
     },
   };
   return { checks: [passed], pack };
 }
 
-/** Read once, for their hash and for what they show. */
-const isEntryFile = (name: string) =>
-  /(?:^|\/)(?:(?:attestations|decisions)\/\d{12}|before|after|newest)\.json$/.test(name);
+/** Files of entries, and the largest of the others: read for their hash and for what they show at the same time. */
+const isReadOnce = (name: string) =>
+  /(?:^|\/)(?:(?:attestations|decisions)\/\d{12}|before|after|newest)\.json$|^report\./.test(name);
 
 /** Compares all files with the manifest, those too that no other check has read. */
 export async function checkFiles(pack: OpenPack): Promise<PackCheck> {
   try {
-    await pack.listFiles();
+    await pack.noteOthers();
     const changed = pack.findChanged();
     return changed === undefined
       ? packPass("files", "each has the SHA-256 and length of the manifest")

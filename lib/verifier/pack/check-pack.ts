@@ -15,8 +15,8 @@ import { bytesEqual, hexEncode, sha256, utf8Decode, utf8Encode } from "#lib/prot
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { ByteSource, ZipTools } from "#lib/protocol/encoding/zip";
 import {
+  describeFile,
   describePack,
-  encodeManifest,
   filesIn,
   findCheckpoints,
   makeManifest,
@@ -24,6 +24,7 @@ import {
   type PackFacts,
   type PackPeriod,
   packFiles,
+  writeManifest,
 } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass, withWarnings } from "#lib/protocol/pack/pack-reasons";
 import {
@@ -152,8 +153,11 @@ async function followRecord(
     {
       readPage: async (from) => {
         const page = await watched.readJson(numberedFile("record", from));
-        for (const { sequence, payloadHash } of readRecordPage(page).entries)
-          listed.set(sequence, payloadHash);
+        for (const { sequence, payloadHash } of readRecordPage(page).entries) {
+          // One array for both.
+          const own = read.hashes.get(sequence);
+          listed.set(sequence, own && bytesEqual(own, payloadHash) ? own : payloadHash);
+        }
         return page;
       },
       readAnswer: async (id) => utf8Decode(await pack.read(read.answers.get(id) ?? packFiles.newest)),
@@ -189,7 +193,7 @@ function findDifference(stated: JsonValue | undefined, found: JsonValue, path: s
 }
 
 /** True if the bytes are these pieces, one after the other. */
-function isMadeOf(bytes: Uint8Array, pieces: readonly Piece[]): boolean {
+function isMadeOf(bytes: Uint8Array, pieces: Iterable<Piece>): boolean {
   let at = 0;
   for (const piece of pieces) {
     const text = typeof piece === "string" ? utf8Encode(piece) : null;
@@ -208,9 +212,9 @@ function isMadeOf(bytes: Uint8Array, pieces: readonly Piece[]): boolean {
 /** Manifest, report and its CSV are made again from the files, and compared. */
 async function compareWords(pack: OpenPack, agents: readonly PackAgent[]): Promise<PackCheck[]> {
   const { version } = pack;
-  const files = await pack.listFiles();
+  const files = pack.listNamed();
   const all = agents.map(({ facts }) => facts);
-  const isOwn = bytesEqual(encodeManifest(all, files, version), await pack.read(packFiles.manifest));
+  const isOwn = isMadeOf(await pack.read(packFiles.manifest), writeManifest(all, files, version));
   const field = isOwn
     ? ""
     : findDifference(pack.manifest, makeManifest(all, files, version) as unknown as JsonObject, "") ||
@@ -223,7 +227,11 @@ async function compareWords(pack: OpenPack, agents: readonly PackAgent[]): Promi
     words.set(packFiles.requirements, [renderRequirementsCsv()]);
   }
   let other: string | undefined;
-  for (const [name, pieces] of words) if (!isMadeOf(await pack.read(name), pieces)) other ??= name;
+  for (const [name, pieces] of words) {
+    const bytes = await pack.read(name);
+    pack.note(describeFile(name, bytes));
+    if (!isMadeOf(bytes, pieces)) other ??= name;
+  }
   return [
     isOwn
       ? packPass("manifest", "it says what follows from the files")
@@ -337,6 +345,8 @@ interface AgentRequest {
   cedar: Cedar | null;
   readers: EntryReaders;
   isOfSeveral: boolean;
+  /** No other agent's entries are read after this one's. */
+  isLast: boolean;
   onProgress: () => void;
   onRows: PackRequest["onRows"];
   /** Gathers the hashes of the requests that approvals are of. */
@@ -362,7 +372,7 @@ async function* readFiles(
 /** Checks the files of one agent; `agent` is null after a fault that nothing can follow. */
 async function checkAgentPack(
   pack: OpenPack,
-  { trust, checkpoints, period, cedar, readers, isOfSeveral, onProgress, onRows, used }: AgentRequest,
+  { trust, checkpoints, period, cedar, readers, isOfSeveral, isLast, onProgress, onRows, used }: AgentRequest,
 ): Promise<{ checks: PackCheck[]; agent: PackAgent | null }> {
   const uses = createUseList();
   const ruled = createRuledList();
@@ -399,6 +409,8 @@ async function checkAgentPack(
     onProgress,
   );
   if (fault !== null) return { checks: [fault], agent: null };
+  // Frees the threads' memory for the record.
+  if (isLast) readers.close();
   const { before, after, entries } = read;
   const hasRows = pack.has(packFiles.rows);
   const { counts } = tally;
@@ -465,7 +477,7 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   const used = new Set<string>();
   const readers = (request.openReaders ?? readHere(request.tools))(pack.source, trust, total);
   const packs = listAgentPacks(pack);
-  const shared: AgentRequest = {
+  const shared: Omit<AgentRequest, "isLast"> = {
     ...{ trust, checkpoints, period, cedar: request.cedar ?? null, readers, onProgress },
     ...{ isOfSeveral: packs.length > 1, onRows: request.onRows, used },
   };
@@ -473,7 +485,7 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   const agents: PackAgent[] = [];
   try {
     for (const own of packs) {
-      const { checks, agent } = await checkAgentPack(own, shared);
+      const { checks, agent } = await checkAgentPack(own, { ...shared, isLast: own === packs.at(-1) });
       found.push({ checks, slug: agent?.facts.agent.slug ?? own.folder });
       if (agent === null) return judge(joinChecks(found), []);
       agents.push(agent);

@@ -23,8 +23,9 @@ export interface ReadPack {
   before: PackMark | null;
   after: PackMark | null;
   entries: PackMark[];
-  /** Attestation id → its file. */
+  /** Attestation id → its file, of the newest in the period and those beside: a record needs one of these. */
   answers: Map<string, string>;
+  newestId: string;
   hashes: Map<number, Uint8Array>;
   held: Map<number, SignedEntry>;
   /** Number → hash of the payload, of the decisions that attestations are backed by. */
@@ -67,6 +68,7 @@ export async function readEntries(
     after: null,
     entries: [],
     answers: new Map(),
+    newestId: "",
     hashes: new Map(),
     held: new Map(),
     decided: [],
@@ -75,11 +77,10 @@ export async function readEntries(
   for (const files of [beside, entryFiles(pack)]) {
     const isBeside = files === beside;
     let i = 0;
-    const found = readFiles(
-      files.map((file) => `${pack.folder}${file}`),
-      isBeside,
-    );
-    for await (const one of found) {
+    const names = files.map((file) => `${pack.folder}${file}`);
+    for await (const one of readFiles(names, isBeside)) {
+      // The archive's own string, instead of another thread's.
+      one.entry.file = String(names[i]);
       const fault = addEntry(read, String(files[i]), one) ?? onEntry(one, isBeside);
       if (fault !== null) return { read, fault };
       i += 1;
@@ -97,11 +98,22 @@ function addEntry(read: ReadPack, file: string, found: EntryFindings): PackCheck
   const isBeside = !file.includes("/");
   if (!isBeside && !(readNumber(file) === entry.sequence && file.startsWith(chooseFolder(entry))))
     return tellForeign();
-  if (checked.signed !== null) read.held.set(entry.sequence, checked.signed);
   const known = read.hashes.get(entry.sequence);
   if (known !== undefined && !bytesEqual(known, checked.payloadHash)) return tellForeign();
-  read.hashes.set(entry.sequence, checked.payloadHash);
-  if (attestationId !== null) read.answers.set(attestationId, file);
+  // A copy in this thread's heap takes half of what came from another's.
+  const payloadHash = checked.payloadHash.slice();
+  read.hashes.set(entry.sequence, payloadHash);
+  if (checked.signed !== null) {
+    const { agent_id, sequence, previous } = checked.signed.place;
+    const before = read.held.get(sequence - 1)?.place.agent_id;
+    const place = { agent_id: before === agent_id ? before : agent_id, sequence, previous };
+    read.held.set(entry.sequence, { place, payloadHash });
+  }
+  if (attestationId !== null && (isBeside || entry.state === "public")) {
+    if (!isBeside) read.answers.delete(read.newestId);
+    if (!isBeside) read.newestId = attestationId;
+    read.answers.set(attestationId, file);
+  }
   read.decided.push(...decided);
   if (!isBeside) read.entries.push(entry);
   if (file === packFiles.before) read.before = entry;
