@@ -90,7 +90,7 @@ const tools: Record<string, Tools> = {
     install: (folder) => [["go", ["build", "-C", folder, "-o", "tools", "."]]],
     run: (folder, samples) => [path.join(folder, "tools"), [samples]],
     says: {
-      "sumdb 0.33.0": "ok",
+      "sumdb 0.38.0": "ok",
       "torchwood 0.9.0": "ok",
       "tessera client 1.0.4": "ok",
       "go-securesystemslib 0.11.1": "ok",
@@ -99,6 +99,7 @@ const tools: Record<string, Tools> = {
       "go-webauthn 0.18.2": "ok",
       "cedar-go 1.9.2": "ok",
       "go-cose 1.3.0": "ok",
+      "sigstore-go 1.3.0": "ok",
     },
   },
   rust: {
@@ -112,6 +113,8 @@ const tools: Record<string, Tools> = {
       "sigstore-verify 0.15.1": "ok",
       "zkryptium 0.8.0": "ok",
       "signed_note 0.2.0": "ok",
+      "webauthn-rs 0.5.5": "ok",
+      "Cedar 4.14.1": "ok",
       "serde_jcs 0.2.0": "ok",
       "serde_jcs 0.1.0": "not ",
       "serde_json_canonicalizer 0.4.1": "ok",
@@ -137,6 +140,7 @@ const tools: Record<string, Tools> = {
     says: {
       "BouncyCastle 1.81": "ok",
       "webauthn4j 0.31.7": "ok",
+      "cedar-java 4.10.0": "ok",
       "java-json-canonicalization 1.1": "ok",
       "nimbus-jose-jwt 10.5": "ok",
     },

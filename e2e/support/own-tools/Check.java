@@ -1,4 +1,11 @@
 // Tools of Java over the folder of samples: a line for each, "name: ok" or what it says.
+import com.cedarpolicy.BasicAuthorizationEngine;
+import com.cedarpolicy.model.AuthorizationRequest;
+import com.cedarpolicy.model.entity.Entities;
+import com.cedarpolicy.model.policy.PolicySet;
+import com.cedarpolicy.value.EntityUID;
+import com.cedarpolicy.value.Value;
+import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.nimbusds.jose.jwk.JWKSet;
@@ -68,6 +75,20 @@ public class Check {
         }
     }
 
+    static void withCedar() throws Exception {
+        var cedar = com.cedarpolicy.CedarJson.objectMapper();
+        for (JsonNode one : json.readTree(read("cedar.json"))) {
+            var policies = PolicySet.parsePolicies(one.get("policies").asText());
+            var names = new ArrayList<EntityUID>();
+            for (String name : List.of("principal", "action", "resource")) names.add(EntityUID.parse(one.get(name).asText()).orElseThrow());
+            Map<String, Value> context = cedar.readValue(one.get("context").toString(), new TypeReference<Map<String, Value>>() {});
+            var request = new AuthorizationRequest(names.get(0), names.get(1), names.get(2), context);
+            var answer = new BasicAuthorizationEngine().isAuthorized(request, policies, Entities.parse(one.get("entities").toString()));
+            require(answer.success.isPresent(), "no answer");
+            require(answer.success.get().isAllowed() == one.get("decision").asText().equals("allow"), "another decision");
+        }
+    }
+
     static void withJcs() throws Exception {
         List<String> failed = new ArrayList<>();
         for (JsonNode one : json.readTree(read("jcs.json"))) {
@@ -82,6 +103,7 @@ public class Check {
         Map<String, Tool> tools = new LinkedHashMap<>();
         tools.put("BouncyCastle 1.81", Check::withBouncyCastle);
         tools.put("webauthn4j 0.31.7", Check::withWebauthn4j);
+        tools.put("cedar-java 4.10.0", Check::withCedar);
         tools.put("java-json-canonicalization 1.1", Check::withJcs);
         tools.put("nimbus-jose-jwt 10.5", () -> require(!JWKSet.parse(new String(read("jwks.json"))).isEmpty(), "no keys"));
         tools.forEach((name, tool) -> {

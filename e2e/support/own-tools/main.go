@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"filippo.io/torchwood"
 	"github.com/cedar-policy/cedar-go"
@@ -23,6 +24,10 @@ import (
 	"github.com/gowebpki/jcs"
 	statement "github.com/in-toto/attestation/go/v1"
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/transparency-dev/merkle/proof"
 	"github.com/transparency-dev/merkle/rfc6962"
 	"github.com/transparency-dev/tessera/client"
@@ -285,12 +290,38 @@ func withCedar() error {
 	return nil
 }
 
+func withSigstore() error {
+	found, err := bundle.LoadJSONFromPath(filepath.Join(samples, "bundle.json"))
+	if err != nil {
+		return err
+	}
+	block, _ := pem.Decode(read("key.pem"))
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return err
+	}
+	checker, err := signature.LoadVerifier(key, crypto.Hash(0))
+	if err != nil {
+		return err
+	}
+	material := root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) {
+		return root.NewExpiringKey(checker, time.Time{}, time.Time{}), nil
+	})
+	own, err := verify.NewVerifier(material, verify.WithNoObserverTimestamps())
+	if err != nil {
+		return err
+	}
+	inputs := verify.WithArtifact(bytes.NewReader(read("inputs.txt")))
+	_, err = own.Verify(found, verify.NewPolicy(inputs, verify.WithKey()))
+	return err
+}
+
 func main() {
 	for _, tool := range []struct {
 		name  string
 		check func() error
 	}{
-		{"sumdb 0.33.0", withSumdb},
+		{"sumdb 0.38.0", withSumdb},
 		{"torchwood 0.9.0", withTorchwood},
 		{"tessera client 1.0.4", withTessera},
 		{"go-securesystemslib 0.11.1", withSecuresystemslib},
@@ -299,6 +330,7 @@ func main() {
 		{"go-webauthn 0.18.2", withWebauthn},
 		{"cedar-go 1.9.2", withCedar},
 		{"go-cose 1.3.0", withGoCose},
+		{"sigstore-go 1.3.0", withSigstore},
 	} {
 		said := "ok"
 		if err := tool.check(); err != nil {

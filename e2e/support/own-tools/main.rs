@@ -45,6 +45,48 @@ fn with_signed_note() -> Said {
     Ok(())
 }
 
+/// Keys as they were enrolled: of ES256, and not to be backed up.
+fn with_webauthn_rs() -> Said {
+    use base64::{engine::general_purpose::URL_SAFE_NO_PAD, Engine};
+    use serde_json::{from_value, json};
+    use webauthn_rs::prelude::{PasskeyAuthentication, PublicKeyCredential, Url, WebauthnBuilder};
+    for one in parse("passkeys.json").as_array().unwrap() {
+        let text = |name: &str| one[name].as_str().unwrap();
+        let cose = URL_SAFE_NO_PAD.decode(text("public_key"))?;
+        let part = |from: usize| URL_SAFE_NO_PAD.encode(&cose[from..from + 32]);
+        let key = json!({"type_": "ES256", "key": {"EC_EC2": {"curve": "SECP256R1", "x": part(10), "y": part(45)}}});
+        let credential = json!({
+            "cred_id": one["credential"]["id"], "cred": key, "counter": 0, "transports": null, "user_verified": true,
+            "backup_eligible": false, "backup_state": false, "registration_policy": "required", "extensions": {},
+            "attestation": {"data": "None", "metadata": "None"}, "attestation_format": "none"
+        });
+        let state: PasskeyAuthentication = from_value(json!({"ast": {
+            "credentials": [credential], "policy": "required", "challenge": text("challenge"), "appid": null,
+            "allow_backup_eligible_upgrade": false
+        }}))?;
+        let shown: PublicKeyCredential = from_value(one["credential"].clone())?;
+        let own = WebauthnBuilder::new(text("rp_id"), &Url::parse(text("origin"))?)?.build()?;
+        own.finish_passkey_authentication(&shown, &state)?;
+    }
+    Ok(())
+}
+
+fn with_cedar() -> Said {
+    use cedar_policy::{Authorizer, Context, Decision, Entities, EntityUid, PolicySet, Request};
+    for one in parse("cedar.json").as_array().unwrap() {
+        let policies: PolicySet = one["policies"].as_str().unwrap().parse()?;
+        let uid = |name: &str| one[name].as_str().unwrap().parse::<EntityUid>();
+        let context = Context::from_json_value(one["context"].clone(), None)?;
+        let entities = Entities::from_json_value(one["entities"].clone(), None)?;
+        let request = Request::new(uid("principal")?, uid("action")?, uid("resource")?, context, None)?;
+        let found = Authorizer::new().is_authorized(&request, &policies, &entities).decision();
+        if (found == Decision::Allow) != (one["decision"] == "allow") {
+            return Err(format!("{found:?} instead of {}", one["decision"]).into());
+        }
+    }
+    Ok(())
+}
+
 fn with_canonical(canonicalize: impl Fn(&serde_json::Value) -> Result<String, Box<dyn Error>>) -> Said {
     let mut failed = vec![];
     for case in parse("jcs.json").as_array().unwrap() {
@@ -64,6 +106,8 @@ fn main() {
         ("serde_jcs 0.2.0", || with_canonical(|v| Ok(serde_jcs::to_string(v)?))),
         ("serde_jcs 0.1.0", || with_canonical(|v| Ok(serde_jcs_old::to_string(v)?))),
         ("serde_json_canonicalizer 0.4.1", || with_canonical(|v| Ok(serde_json_canonicalizer::to_string(v)?))),
+        ("webauthn-rs 0.5.5", with_webauthn_rs),
+        ("Cedar 4.14.1", with_cedar),
         ("json-canon 0.1.3", || with_canonical(|v| Ok(json_canon::to_string(v)?))),
     ];
     for (name, check) in tools {
