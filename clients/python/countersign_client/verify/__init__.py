@@ -117,7 +117,7 @@ def verify_record(
         report = verify(receipt, trust)
         return read_held(receipt, report.verdict != "invalid", report.statement)
 
-    checks = check_record(pages, trust, receipts, read, now)
+    checks = check_record(pages, trust, [read(receipt) for receipt in receipts], now)
     missing = [check.name for check in checks if check.is_missing]
     missing += [check.name for check in checks if check.name == "counted" and check.status == "not_applicable"]
     return Report("record", _verdict(checks, missing), checks, missing, [])

@@ -1,13 +1,13 @@
 """An agent's whole record: every number from 1 to the head, every link computed again, the newest public attestation,
 whose signature covers all links before it, and the signed snapshot that counts it.
 
-The same checks as ``verify.mjs record``, but for ``sum``, which needs the rows of all agents.
+The same checks as ``verify.mjs record``; ``sum`` needs the rows of all agents, which a pack has.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from ._receipt import read_receipt
 from ._record_pages import Entry, Page, join, read_page
 from ._snapshot import check_snapshot, not_counted, number_of, read_snapshot
 from ._statement import DECISION, empty_link, is_place, next_link, statement_of
+from ._sum import SumSource
 from ._trust import Trust
 
 
@@ -78,7 +79,7 @@ class _Walk:
         return entry.log_origin not in self._closed
 
 
-def _check_newest(first: Page, entries: list[Entry], walk: _Walk, held: Mapping[int, Held]) -> Check:
+def _check_newest(first: Page, entries: list[Entry], walk: _Walk, held: Mapping[int, Held], receipts: Sequence[Held]) -> Check:
     """A signature over the newest public attestation is one over every link before it."""
     newest = next((entry for entry in reversed(entries) if entry.mark == "public"), None)
     if newest is None:
@@ -94,7 +95,7 @@ def _check_newest(first: Page, entries: list[Entry], walk: _Walk, held: Mapping[
         decided = number_of(found.decided.place, "sequence")
         if entries[decided - 1].payload_hash != found.decided.payload_hash:
             return fail("record_entry_mismatch", number=decided)
-    wrong = None if found.decided is None else _find_reused(held.values()) or _find_amended_open(walk, entries, [found])
+    wrong = None if found.decided is None else _find_reused([*receipts, found]) or _find_amended_open(walk, entries, [found])
     if wrong is not None:
         return wrong
     if found.place["previous"] != walk.links[number - 1].hex():
@@ -166,7 +167,7 @@ def _check_receipts(walk: _Walk, entries: Sequence[Entry], receipts: Sequence[He
     return passed("the receipt is in the record" if len(receipts) == 1 else f"all {len(receipts)} receipts are in the record")
 
 
-def read_held(given: str, is_sound: bool, statement: JsonObject | None) -> Held:
+def read_held(given: str | Mapping[str, Any], is_sound: bool, statement: JsonObject | None) -> Held:
     """``is_sound``: whether nothing in it fails. ``statement``: None if something does, or its content isn't there."""
     receipt = read_receipt(read_object(given))
     predicate = None if statement is None else statement.get("predicate")
@@ -175,10 +176,10 @@ def read_held(given: str, is_sound: bool, statement: JsonObject | None) -> Held:
     slug = str(request.get("agent_slug")) if is_object(request) else ""
     if not is_object(place) or not is_place(place):
         return Held(is_sound, slug, None, receipt.payload_hash)
-    return Held(is_sound, slug, place, receipt.payload_hash, _read_decided(receipt.human_authorization))
+    return Held(is_sound, slug, place, receipt.payload_hash, read_decided(receipt.human_authorization))
 
 
-def _read_decided(given: object) -> Held | None:
+def read_decided(given: object) -> Held | None:
     """Reads a verified receipt's decision, whose log entry is known to be of this decision."""
     log = given.get("log") if is_object(given) else None
     place = log.get("record") if is_object(log) else None
@@ -206,18 +207,21 @@ def _read_cancelled(given: object) -> JsonObject | None:
 def check_record(
     pages: Sequence[str | Mapping[str, Any]],
     trust: Trust,
-    receipts: Sequence[str],
-    read: Callable[[str], Held],
+    receipts: Sequence[Held],
     now: float | None,
+    known: Mapping[int, Held] | None = None,
+    source: SumSource | None = None,
 ) -> list[Check]:
-    """``pages``: all answers of GET /v1/agent/{slug}/record, in order. ``now``: Unix seconds; None for a kept record."""
+    """``pages``: all answers of GET /v1/agent/{slug}/record, in order. ``now``: Unix seconds; None for a kept record.
+
+    ``known``: further entries that somebody can prove. ``source``: for the sum over the snapshot, which needs more files.
+    """
     if not pages:
         raise UnreadableError("no page of a record")
     parsed = [read_page(page) for page in pages]
     first, walk = parsed[0], _Walk(parsed[0].agent_id)
-    found = [read(receipt) for receipt in receipts]
-    backed = [signed for one in found for signed in (one, one.decided) if signed is not None]
-    held = {number_of(one.place, "sequence"): one for one in backed if one.place is not None}
+    backed = [signed for one in receipts for signed in (one, one.decided) if signed is not None]
+    held = {**(known or {}), **{number_of(one.place, "sequence"): one for one in backed if one.place is not None}}
     read_snapshot(first)
     entries, fault = join(parsed)
     for entry in entries:
@@ -238,9 +242,9 @@ def check_record(
         ended = passed("the entries lead to the head")
         checks["head"] = ended if is_head else fail("record_head_mismatch", number=first.head[0], found=reached)
     if is_head:
-        checks["newest_signed"] = _check_newest(first, entries, walk, held)
-        checks |= check_snapshot(first, entries, walk.links, trust, now)
-        checks["receipts"] = _check_receipts(walk, entries, found, held)
+        checks["newest_signed"] = _check_newest(first, entries, walk, held, receipts)
+        checks |= check_snapshot(first, entries, walk.links, trust, now, source)
+        checks["receipts"] = _check_receipts(walk, entries, receipts, held)
     else:
         checks |= {"newest_signed": not_run(), **not_counted(not_run()), "receipts": not_run()}
     return [check.named(name) for name, check in checks.items()]

@@ -19,6 +19,8 @@ class Entry:
     log_origin: str
     log_index: int
     mark: str
+    attestation_id: str | None
+    """None for what isn't a public attestation."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,14 @@ def _read_entry(entry: JsonObject) -> Entry:
         mark = str(visibility)
     else:
         raise UnreadableError("entries: an unknown kind or visibility")
-    found = Entry(
+    return Entry(
         require_index(entry, "sequence"),
         decode_hex(require_text(entry, "payload_hash"), "payload_hash", 32),
         require_text(entry, "log_origin"),
         require_index(entry, "log_index"),
         mark,
+        require_text(entry, "attestation_id") if mark == "public" else None,
     )
-    if mark == "public":
-        require_text(entry, "attestation_id")
-    return found
 
 
 def read_page(given: str | Mapping[str, Any]) -> Page:

@@ -9,20 +9,17 @@ from dataclasses import dataclass
 from .._json import JsonObject, is_object, parse_canonical
 from ..errors import UnreadableError
 from ._bytes import base64_decode, sha256
-from ._dsse import Envelope, dsse_key_id, leaf_of
-from ._ed25519 import verify_strict
 from ._iso_time import parse_time
-from ._logged import check_log_entry
+from ._logged import is_logged, read_logged
 from ._note import leaf_hash, verify_inclusion
 from ._outcome import Check, fail, not_run, passed, skip
 from ._reading import decode_base64, is_count, require_index, require_object, require_text, require_texts
-from ._receipt import LogEvidence, read_log_evidence
 from ._record_pages import Entry, Page
 from ._statement import AGENT_HEADS, STATEMENT_TYPE
-from ._trust import Trust, TrustedKey
+from ._sum import ROW_BYTES, SumSource, check_sum, read_statement_list
+from ._trust import Trust
 
 _TAG_LABEL = b"countersign/agent-tag/v1\n"
-_ROW_BYTES = 72
 _FRESH_HOURS = 2
 _AHEAD_SECONDS = 300
 
@@ -37,7 +34,7 @@ class _Snapshot:
 
     @property
     def counted(self) -> int | None:
-        number = int.from_bytes(self.row[32:40], "big") if len(self.row) == _ROW_BYTES else 0
+        number = int.from_bytes(self.row[32:40], "big") if len(self.row) == ROW_BYTES else 0
         return number if number >= 1 and is_count(number) else None
 
 
@@ -51,7 +48,7 @@ def read_snapshot(page: Page) -> _Snapshot | None:
     if re.fullmatch(address, require_text(shown, "rows_url")) is None:
         raise UnreadableError("rows_url: not the address of a snapshot")
     statement = require_object(shown, "statement")
-    _read_statement(statement)
+    read_logged(statement)
     return _Snapshot(
         row=decode_base64(require_text(shown, "row"), "row"),
         row_index=require_index(shown, "row_index"),
@@ -61,18 +58,8 @@ def read_snapshot(page: Page) -> _Snapshot | None:
     )
 
 
-def _read_statement(statement: JsonObject) -> tuple[bytes, LogEvidence, str]:
-    """Its payload, its place in the log, and which log that is."""
-    payload = require_text(statement, "payload").encode(errors="replace")
-    decode_base64(require_text(statement, "signature"), "signature", 64)
-    decode_base64(require_text(statement, "envelope_signature"), "envelope_signature", 64)
-    require_text(statement, "key_id")
-    log = require_object(statement, "log")
-    return payload, read_log_evidence(log), require_text(log, "origin")
-
-
-def _parse_heads(payload: bytes) -> JsonObject | None:
-    """The predicate of a snapshot's statement; None for bytes that are not the canonical form of one."""
+def parse_heads(payload: bytes) -> JsonObject | None:
+    """The predicate of a snapshot's statement with the ``digest`` of its rows; None for other bytes."""
     statement = parse_canonical(payload)
     predicate = statement and statement.get("predicate")
     if statement is None or not is_object(predicate) or statement.get("_type") != STATEMENT_TYPE:
@@ -86,47 +73,17 @@ def _parse_heads(payload: bytes) -> JsonObject | None:
     digest = named.get("digest") if is_object(named) and named.get("name") == "agent-heads" else None
     has_digest = is_object(digest) and isinstance(digest.get("sha256"), str)
     is_heads = statement.get("predicateType") == AGENT_HEADS and is_whole and has_digest
-    return predicate if is_heads else None
-
-
-def _find_signer(statement: JsonObject, payload: bytes, origin: str, index: int, trust: Trust) -> TrustedKey | None:
-    """The trusted key that signs for this place of the log and has signed both forms."""
-    signature = decode_base64(require_text(statement, "signature"), "signature", 64)
-    key_id = require_text(statement, "key_id")
-    fitting = (
-        key
-        for key in trust.keys
-        if key.key_id == key_id and key.log_origin in (None, origin) and key.signs_for(index)
-    )
-    key = next(fitting, None)
-    if key is None or not verify_strict(signature, payload, key.public_key):
-        return None
-    return key if _envelope_of(statement, payload, key).is_signed_by(key.public_key) else None
-
-
-def _envelope_of(statement: JsonObject, payload: bytes, key: TrustedKey) -> Envelope:
-    signature = decode_base64(require_text(statement, "envelope_signature"), "envelope_signature", 64)
-    return Envelope(payload, signature, dsse_key_id(key.public_key))
+    return {**predicate, "digest": digest["sha256"]} if is_heads and is_object(digest) else None
 
 
 def _read_heads(statement: JsonObject, trust: Trust) -> JsonObject | Check:
     """The statement under a trusted key, and its leaf under a trusted checkpoint, not before what it covers."""
-    payload, evidence, origin = _read_statement(statement)
-    heads = _parse_heads(payload)
+    signed, log, origin = read_logged(statement)
+    heads = parse_heads(signed.payload)
     if heads is None:
         return fail("snapshot_malformed")
-    key = _find_signer(statement, payload, origin, evidence.index, trust)
-    checks, _, checkpoint = check_log_entry(evidence.index, evidence.entry, evidence.inclusion_proof, evidence.checkpoint, trust)
-    is_signed = (
-        key is not None
-        and leaf_of(_envelope_of(statement, payload, key), key.public_key) == evidence.entry
-        and all(check.status == "pass" for check in checks)
-        and checkpoint is not None
-        and checkpoint.origin == origin == heads["log_origin"]
-        and checkpoint.size == evidence.tree_size
-        and evidence.index >= number_of(heads, "covers_size")
-    )
-    return heads if is_signed else fail("snapshot_unsigned")
+    is_late = origin == heads["log_origin"] and log.index >= number_of(heads, "covers_size")
+    return heads if is_logged(statement, trust) and is_late else fail("snapshot_unsigned")
 
 
 def number_of(value_of: JsonObject, name: str) -> int:
@@ -145,15 +102,25 @@ def _check_row(shown: _Snapshot, heads: JsonObject, agent_id: str) -> Check | No
     return None if is_in else fail("snapshot_proof_invalid")
 
 
-def _show(iso: str) -> str:
+def show_utc(iso: str) -> str:
     return re.sub(r"(?:\.\d+)?Z$", " UTC", iso.replace("T", " ", 1))
 
 
-def check_snapshot(first: Page, entries: list[Entry], links: Sequence[bytes], trust: Trust, now: float | None) -> dict[str, Check]:
+def check_snapshot(
+    first: Page,
+    entries: list[Entry],
+    links: Sequence[bytes],
+    trust: Trust,
+    now: float | None,
+    source: SumSource | None = None,
+) -> dict[str, Check]:
     """Checks ``snapshot``, ``sum`` and ``counted``."""
     head = first.head[0]
     shown = read_snapshot(first)
     if shown is None:
+        hidden = None if source is None else _find_hidden(entries, source, trust)
+        if hidden is not None:
+            return not_counted(hidden)
         made = skip("snapshot_not_made")
         return {"snapshot": made, "sum": made, "counted": skip("record_not_counted", number=head)}
     heads = _read_heads(shown.statement, trust)
@@ -164,12 +131,37 @@ def check_snapshot(first: Page, entries: list[Entry], links: Sequence[bytes], tr
     if counted >= len(links) or links[counted] != shown.row[40:]:
         return not_counted(fail("snapshot_mismatch", number=counted))
     size, origin, at = number_of(heads, "covers_size"), heads["log_origin"], str(heads["at"])
+    miscounted = _find_miscounted(entries, heads, counted)
+    if miscounted is not None:
+        return not_counted(miscounted)
+    words = f"number {counted} is in the snapshot of {show_utc(at)}, at {size} leaves"
+    summed = skip("sum_not_run")
+    if source is not None:
+        statement, log, _ = read_logged(shown.statement)
+        summed = check_sum(heads, statement, str(origin), log.index, source, trust)
+    return {"snapshot": passed(words), "sum": summed, "counted": _check_head(head, counted, at, now)}
+
+
+def _find_miscounted(entries: list[Entry], heads: JsonObject, counted: int) -> Check | None:
+    """An entry that the snapshot should have counted and has not, or the other way round."""
+    size, origin = number_of(heads, "covers_size"), heads["log_origin"]
     own = (entry for entry in entries if entry.log_origin == origin)
     wrong = next((one for one in own if (one.log_index < size) != (one.sequence <= counted)), None)
-    if wrong is not None:
-        return not_counted(fail("snapshot_count_mismatch", counted=counted, number=wrong.sequence))
-    words = f"number {counted} is in the snapshot of {_show(at)}, at {size} leaves"
-    return {"snapshot": passed(words), "sum": skip("sum_not_run"), "counted": _check_head(head, counted, at, now)}
+    return None if wrong is None else fail("snapshot_count_mismatch", counted=counted, number=wrong.sequence)
+
+
+def _find_hidden(entries: list[Entry], source: SumSource, trust: Trust) -> Check | None:
+    """The fault of a record that leaves out the snapshot which would show what is missing."""
+    found = read_statement_list(source.statements)
+    if isinstance(found, Check):
+        return found
+    newest = next((one for one in reversed(found) if one.kind == AGENT_HEADS), None)
+    heads = None if newest is None else parse_heads(newest.statement.payload)
+    if newest is None or heads is None:
+        return None
+    if newest.statement.find_signer(newest.origin, newest.index, trust) is None:
+        return fail("snapshot_unsigned")
+    return _find_miscounted(entries, heads, 0)
 
 
 def not_counted(snapshot: Check) -> dict[str, Check]:
@@ -179,8 +171,8 @@ def not_counted(snapshot: Check) -> dict[str, Check]:
 def _check_head(head: int, counted: int, at: str, now: float | None) -> Check:
     """Checks that the newest signed count ends with the head, and is fresh."""
     if counted < head:
-        return skip("record_tail_not_counted", counted=counted, number=head, time=_show(at))
+        return skip("record_tail_not_counted", counted=counted, number=head, time=show_utc(at))
     age = 0.0 if now is None else now - parse_time(at) / 1000
     if not -_AHEAD_SECONDS < age <= _FRESH_HOURS * 3600:
-        return skip("count_not_fresh", time=_show(at), hours=_FRESH_HOURS)
-    return passed(f"to number {head} of {head}, as of {_show(at)}")
+        return skip("count_not_fresh", time=show_utc(at), hours=_FRESH_HOURS)
+    return passed(f"to number {head} of {head}, as of {show_utc(at)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .._json import Json, JsonObject, is_list, is_object, parse_canonical
+from .._json import Json, JsonObject, equal, is_list, is_object, parse_canonical
 from ._bytes import sha256, uint64
 from ._iso_time import is_time
 from ._reading import is_count
@@ -14,7 +14,11 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 _PRODUCT = "https://countersign.dev"
 AGENT_ACTION = f"{_PRODUCT}/agent-action/v1"
 DECISION = f"{_PRODUCT}/authorization-decision/v1"
+AGENT_CHANGE = f"{_PRODUCT}/agent-change/v1"
 KEY_EVENT = f"{_PRODUCT}/key-event/v1"
+EPOCH = f"{_PRODUCT}/log-epoch/v1"
+RULESET = f"{_PRODUCT}/ruleset/v1"
+ROSTER = f"{_PRODUCT}/approver-roster/v1"
 AGENT_HEADS = f"{_PRODUCT}/agent-heads/v1"
 _RECORD_LABEL = b"countersign/agent-record/v1\n"
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -54,6 +58,64 @@ def subject_digest(inputs_hash: str) -> JsonObject:
 def statement_of(predicate_type: str, subject: str, digest: str, predicate: JsonObject) -> JsonObject:
     subjects: list[Json] = [{"name": subject, "digest": {"sha256": digest}}]
     return {"_type": STATEMENT_TYPE, "subject": subjects, "predicateType": predicate_type, "predicate": predicate}
+
+
+def read_subject(statement: JsonObject) -> Json:
+    """The SHA-256 that its first subject has."""
+    subject = statement.get("subject")
+    first = subject[0] if is_list(subject) and subject else None
+    digest = first.get("digest") if is_object(first) else None
+    return digest.get("sha256") if is_object(digest) else None
+
+
+def is_hash(value: Json) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
+def _parse_exactly(payload: bytes, kind: str, names: tuple[str, ...], optional: str | None = None) -> tuple[JsonObject, JsonObject] | None:
+    """A canonical statement of this kind and its predicate, which has exactly these fields."""
+    statement = parse_canonical(payload)
+    predicate = None if statement is None else statement.get("predicate")
+    if statement is None or not is_object(predicate) or statement.get("predicateType") != kind:
+        return None
+    return (statement, predicate) if set(predicate) - {optional} == set(names) else None
+
+
+def parse_decision(payload: bytes) -> JsonObject | None:
+    """The predicate of a decision's statement, with its ``request_hash``; None for bytes that are none."""
+    names = ("decision", "decided_at", "key_id", "authorization_hash", "record")
+    found = _parse_exactly(payload, DECISION, names, "questions_hash")
+    if found is None:
+        return None
+    statement, predicate = found
+    digest = read_subject(statement)
+    texts = (digest, predicate["decided_at"], predicate["key_id"], predicate.get("questions_hash", ""))
+    if predicate["decision"] not in ("approved", "denied", "cancelled") or not is_place(predicate["record"]):
+        return None
+    if not is_text_or_none(predicate["authorization_hash"]) or not all(isinstance(one, str) for one in texts):
+        return None
+    own = statement_of(DECISION, "authorization-request", str(digest), predicate)
+    return {**predicate, "request_hash": digest} if equal(own, statement) else None
+
+
+def parse_change(payload: bytes) -> JsonObject | None:
+    """The predicate of a change of what an agent may do, with the ``request_hash`` whose approval was taken back."""
+    found = _parse_exactly(payload, AGENT_CHANGE, ("change", "changed_at", "key_id", "reason_hash", "record"))
+    if found is None:
+        return None
+    statement, predicate = found
+    change, place = predicate["change"], predicate["record"]
+    if change not in ("frozen", "unfrozen", "authorization_revoked") or not is_object(place) or not is_place(place):
+        return None
+    if not isinstance(predicate["changed_at"], str) or not isinstance(predicate["key_id"], str):
+        return None
+    if predicate["reason_hash"] is not None and not is_hash(predicate["reason_hash"]):
+        return None
+    digest = read_subject(statement) if change == "authorization_revoked" else sha256(str(place["agent_id"]).encode()).hex()
+    name = "authorization-request" if change == "authorization_revoked" else "agent"
+    if not is_hash(digest) or not equal(statement_of(AGENT_CHANGE, name, str(digest), predicate), statement):
+        return None
+    return {**predicate, "request_hash": digest if name != "agent" else None}
 
 
 APPROVAL_STOPS = {
