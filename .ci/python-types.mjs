@@ -109,7 +109,7 @@ export function writePythonReasons(reasons) {
   const rows = Object.entries(reasons).map(
     ([code, words]) => `    ${JSON.stringify(code)}: ${JSON.stringify(words)},\n`,
   );
-  return `"""Why a check did not pass, in words. Made from lib/protocol/statement/reasons.ts by .ci/python-types.mjs: don't edit."""
+  return `"""Why a check did not pass, in words. Made from the TypeScript verifier's own by .ci/python-types.mjs: don't edit."""
 
 from __future__ import annotations
 
@@ -122,14 +122,15 @@ async function readSources() {
   const outfile = path.join(mkdtempSync(path.join(root, "dist", "python-types-")), "sources.mjs");
   const contents = `
     export { buildOpenApi } from "#lib/api/openapi";
+    export { packReasons } from "#lib/protocol/pack/pack-reasons";
     export { reasons } from "#lib/protocol/statement/reasons";
   `;
   const stdin = { contents, resolveDir: root, loader: "ts" };
   const shape = { bundle: true, format: "esm", platform: "node", packages: "external" };
   await build({ stdin, outfile, ...shape, logLevel: "warning" });
   try {
-    const { buildOpenApi, reasons } = await import(pathToFileURL(outfile).href);
-    return { document: buildOpenApi("http://localhost:3000"), reasons };
+    const { buildOpenApi, reasons, packReasons } = await import(pathToFileURL(outfile).href);
+    return { document: buildOpenApi("http://localhost:3000"), reasons: { ...reasons, ...packReasons } };
   } finally {
     rmSync(path.dirname(outfile), { recursive: true });
   }

@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import { pythonFiles, writePythonReasons, writePythonTypes } from "#ci/python-types";
 import { makeWheel } from "#ci/python-wheel";
 import { buildOpenApi } from "#lib/api/openapi";
+import { packReasons } from "#lib/protocol/pack/pack-reasons";
 import { PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import { reasons } from "#lib/protocol/statement/reasons";
 
@@ -26,7 +27,9 @@ it("gives a field that is called like a keyword of Python no class, which Python
 });
 
 it("has the words of the verifier's reasons", () => {
-  expect(readFileSync(pythonFiles.reasons, "utf8"), remedy).toBe(writePythonReasons(reasons));
+  expect(readFileSync(pythonFiles.reasons, "utf8"), remedy).toBe(
+    writePythonReasons({ ...reasons, ...packReasons }),
+  );
 });
 
 it("brings one module, which no other package has", () => {

@@ -7,6 +7,7 @@ A check that this one doesn't do must be named as such, and never makes a receip
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import Any
 from countersign_client import UnreadableError
 from countersign_client._facts import format_amount
 from countersign_client._json import canonical_json, parse_strict
-from countersign_client.verify import Report, TrustedKeys, read_trust, verify, verify_record
+from countersign_client.verify import Report, TrustedKeys, check_chain, read_trust, verify, verify_pack, verify_record
 from countersign_client.verify._ed25519 import find_key_fault, verify_strict
 
+PACK_OPENS = ("attestations", "decisions", "record snapshot", "agent", "period", "rules", "derivations")
+NOT_DONE_IN_PACKS = ("pairings", "time_stamps", "post_quantum")
 NOT_DONE = {"pairing_not_checked", "post_quantum_not_checked", "time_stamp_not_checked"}
 
 
@@ -74,6 +77,41 @@ def compare_record(case: dict[str, Any]) -> str | None:
     return compare_checks(report, case["verdict"], {check["name"]: check for check in case["checks"]})
 
 
+def compare_pack(case: dict[str, Any]) -> str | None:
+    trust = read_trust(case["keys"], TrustedKeys()) if case["keys"] else None
+    report = verify_pack(base64.b64decode(case["pack"]), trust, evidence_only=True)
+    # Which the other one compares, and this one names.
+    own = ("report", "verifier", "planted requests", *NOT_DONE_IN_PACKS)
+    theirs = [check for check in case["checks"] if check["name"] not in own]
+    found = [(check.name, check.status, check.reason) for check in report.checks if check.name not in own]
+    expected = [(check["name"], check["status"], check.get("reason")) for check in theirs]
+    failed = [[name for name, status, _ in checks if status == "fail"][:1] for checks in (found, expected)]
+    if case["is_changed"] and all(failed):
+        # Of a file that is no longer of any shape, both name the same first, and what follows from it each in its way.
+        return None if failed[0] == failed[1] and report.verdict == "invalid" else f"{failed} (here, there)"
+    if found != expected:
+        differing = [pair for pair in zip(found, expected, strict=False) if pair[0] != pair[1]]
+        return f"{differing[:1] or (found[len(expected):], expected[len(found):])} (here, there)"
+    if report.verdict != "invalid" and [one for one in report.warnings if " times" not in one] != case["warnings"]:
+        return f"{report.warnings} here, {case['warnings']} there"
+    is_done = {check.name for check in report.checks}.isdisjoint(NOT_DONE_IN_PACKS)
+    opens = [one for one in theirs if one["status"] == "not_applicable" and one["name"] in PACK_OPENS]
+    is_failed = any(one["status"] in ("fail", "not_run") for one in theirs)
+    verdict = "invalid" if is_failed else "incomplete" if opens or not is_done else "valid"
+    return None if report.verdict == verdict else f"{report.verdict} here, {verdict} there"
+
+
+def compare_chain(case: dict[str, Any]) -> str | None:
+    try:
+        report = check_chain(case["receipts"], [read_trust(keys, TrustedKeys()) for keys in case["keys"]])
+    except UnreadableError as error:
+        return None if case["verdict"] == "refused" else f"refused here: {error}"
+    found = [(check.name, check.status, check.reason, check.detail) for check in report.checks]
+    expected = [(check["name"], check["status"], check.get("reason"), check["detail"]) for check in case["checks"]]
+    ours = (report.verdict, found, json.loads(json.dumps(report.to_json()["links"])))
+    return None if ours == (case["verdict"], expected, case["links"]) else f"{ours} here"
+
+
 def compare_signature(case: dict[str, Any]) -> str | None:
     parts = (bytes.fromhex(case[name]) for name in ("signature", "message", "key"))
     found = verify_strict(*parts)
@@ -98,7 +136,7 @@ def compare_amount(case: dict[str, Any]) -> str | None:
     return None if found == case["text"] else f"{found} here"
 
 
-KINDS = {"amount": compare_amount, "receipt": compare_report, "record": compare_record, "signature": compare_signature, "key": compare_key, "json": compare_json}
+KINDS = {"amount": compare_amount, "chain": compare_chain, "pack": compare_pack, "receipt": compare_report, "record": compare_record, "signature": compare_signature, "key": compare_key, "json": compare_json}
 
 
 def main(file: str) -> None:

@@ -16,10 +16,12 @@ from ._attestation import Subject, check_attestation
 from ._authorization import check_authorization
 from ._bundle import check_hints, is_bundle, parse_bundle, receipt_of
 from ._bytes import sha256
+from ._chain import ChainLink, ChainReport, check_chain
 from ._logged import check_log_entry
 from ._note import check_post_quantum, parse_tlog_proof
 from ._opening import check_opening, read_opening
 from ._outcome import Check, fail, passed, skip
+from ._pack import PackReport, verify_pack
 from ._reading import read_object
 from ._receipt import is_attestation_answer, read_receipt
 from ._record import Held, check_record, is_record, read_held
@@ -28,7 +30,21 @@ from ._time import Bound
 from ._trust import Trust, TrustedKeys, read_trust
 from ._warnings import Warning, compare_warnings, draw_warnings, warning_of
 
-__all__ = ["Check", "Report", "Trust", "TrustedKeys", "Warning", "read_trust", "verify", "verify_record"]
+__all__ = [
+    "ChainLink",
+    "ChainReport",
+    "Check",
+    "PackReport",
+    "Report",
+    "Trust",
+    "TrustedKeys",
+    "Warning",
+    "check_chain",
+    "read_trust",
+    "verify",
+    "verify_pack",
+    "verify_record",
+]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ._bytes import base64_decode, hex_decode, parse_decimal, sha256
 from ._ed25519 import verify_strict
@@ -121,6 +122,7 @@ class SignedCheckpoint:
     note: SignedNote
 
 
+@lru_cache(maxsize=256)
 def verify_checkpoint(note: str, key: VerifierKey) -> SignedCheckpoint | Check:
     """Verifies the note as a checkpoint of the log that this key names; else returns the problem."""
     try:

@@ -27,7 +27,7 @@ WARNINGS = {
 }
 """In one order."""
 
-_SIGNED = tuple(WARNINGS)[:9]
+SIGNED_WARNINGS = tuple(WARNINGS)[:9]
 """Those that follow from the signed bytes, so that a list beside them must name exactly these."""
 
 
@@ -84,7 +84,7 @@ def compare_warnings(given: JsonObject, subject: Subject, own: list[Warning]) ->
     listed = _read_listed(given)
     if subject.action is not None:
         stated = codes if listed is None else listed
-        return next((code for code in _SIGNED if (code in stated) is not (code in codes)), None), []
+        return next((code for code in SIGNED_WARNINGS if (code in stated) is not (code in codes)), None), []
     shown_facts = _from_verdicts(given)
     shown = [code for code, is_so in shown_facts.items() if is_so]
     stated = shown if listed is None else listed

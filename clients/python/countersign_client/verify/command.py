@@ -18,16 +18,23 @@ import httpx2
 from .._json import JsonObject, is_list, is_object, parse_strict
 from .._session import http_options
 from ..errors import UnreadableError
-from . import Check, Report, Trust, TrustedKeys, read_trust, verify, verify_record
+from . import Check, Report, Trust, TrustedKeys, read_trust, verify, verify_pack, verify_record
+from ._chain import ChainReport, check_chain
+from ._pack import PackReport
 from ._reading import MAX_CHARACTERS
 from ._record import is_record
 from ._statement import UUID
+from ._zip import MAX_BYTES
 
 _EXIT_CODES = {"valid": 0, "invalid": 1, "incomplete": 3, "erased": 3}
 _UNREADABLE, _WARNED, _UNREACHABLE = 2, 4, 7
 _EPILOG = """exit codes: 0 authentic; 1 a check failed; 2 wrong usage or unreadable input; 3 nothing failed, but the file does
 not carry everything, or carries a zero-knowledge proof, which verify.mjs checks; 4 with --fail-on-warnings: no check
 failed, but there is a warning; 7 the service could not be reached"""
+_USAGE = """python -m countersign_client verify <id | url | file | -> [options]
+       python -m countersign_client verify record FILE [--receipt FILE]... [options]
+       python -m countersign_client verify pack FILE.zip [options]
+       python -m countersign_client verify chain FILE... --keys FILE..."""
 _TITLES = {
     "valid": "Authentic. Every check passed.",
     "invalid": "Not authentic. A check failed: do not rely on anything in it.",
@@ -40,6 +47,18 @@ _RECORD_TITLES = {
     "valid": "The record is complete, up to its last signed count.",
     "invalid": "The record does NOT hold. A check failed: do not rely on anything in it.",
     "incomplete": "Nothing failed, but not all of it is counted or signed here.",
+}
+
+
+_PACK_TITLES = {
+    "valid": "The pack holds: nothing of its period is missing.",
+    "invalid": "The pack does NOT hold. A check failed: do not rely on anything in it.",
+    "incomplete": "Nothing failed, but the pack does not carry everything, or not all of it was checked here.",
+}
+_CHAIN_TITLES = {
+    "valid": "The chain holds, to its beginning.",
+    "invalid": "The chain does NOT hold.",
+    "incomplete": "Nothing failed, but the files don't show the whole chain.",
 }
 
 
@@ -59,9 +78,10 @@ class Source:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m countersign_client verify", epilog=_EPILOG)
+    parser = argparse.ArgumentParser("python -m countersign_client verify", usage=_USAGE, epilog=_EPILOG)
     parser.add_argument("receipt", help="an id, an address, a file, or - for standard input; a record, all its pages in one JSON list")
-    parser.add_argument("--keys", metavar="FILE", help="a saved response of GET /v1/pubkey; no key is fetched")
+    parser.add_argument("more", nargs="*", metavar="receipt", help="of a chain: the receipts by whose authority the first acted")
+    parser.add_argument("--keys", action="append", default=[], metavar="FILE", help="a saved response of GET /v1/pubkey; no key is fetched; of a chain: one of each instance")
     parser.add_argument("--key", action="append", default=[], help="an attestation key: PEM, a PEM file, or base64")
     parser.add_argument("--log-vkey", action="append", default=[], help="the log's C2SP verifier key")
     parser.add_argument("--witness", action="append", default=[], help="a witness whose clock you trust")
@@ -69,6 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--payload", metavar="FILE", help="the payload that the file must match")
     parser.add_argument("--receipt", dest="held", action="append", default=[], metavar="FILE", help="a receipt that a record must have")
     parser.add_argument("--as-owner", action="store_true", help="send COUNTERSIGN_API_KEY, to see your private ones")
+    parser.add_argument("--evidence-only", action="store_true", help="of a pack: its report.html, CSVs and verify.mjs, which are not compared here, are not used")
+    parser.add_argument("--processes", type=int, default=0, metavar="N", help="of a pack: default one for each processor")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--fail-on-warnings", action="store_true")
     return parser
@@ -77,23 +99,58 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     # As verify.mjs has it: a record says so itself.
-    args = _parser().parse_args(given[1:] if given[:1] == ["record"] else given)
+    word = given.pop(0) if given[:1] in (["record"], ["pack"], ["chain"]) else ""
+    args = _parser().parse_args(given)
     try:
-        return _run(args)
+        return {"pack": _run_pack, "chain": _run_chain}.get(word, _run)(args)
     except Exception as error:  # noqa: BLE001
         # Python itself would end with 1, which says that a check failed.
         print(f"verify: {_visible(str(error))}", file=sys.stderr)
         return _UNREACHABLE if isinstance(error, UnreachableError) else _UNREADABLE
 
 
-def _run(args: argparse.Namespace) -> int:
-    source = _read_source(args)
-    pinned = TrustedKeys(
-        pubkey=None if args.keys is None else _read_file(args.keys),
+def _read_pins(args: argparse.Namespace) -> TrustedKeys:
+    if len(args.keys) > 1 or args.more:
+        raise UsageError("several files: only chain takes more than one, and several --keys")
+    return TrustedKeys(
+        pubkey=_read_file(args.keys[0]) if args.keys else None,
         keys=[_read_key(key) for key in args.key],
         log_vkeys=args.log_vkey,
         witness_vkeys=args.witness,
     )
+
+
+def _run_pack(args: argparse.Namespace) -> int:
+    pinned = _read_pins(args)
+    is_pinning = pinned.is_pinned or bool(args.log_vkey or args.witness)
+    trust = _find_trust(pinned, None if args.base is None else _trim(args.base)) if is_pinning else None
+    # A pack larger than its files may be inflated is none, and not read.
+    if Path(args.receipt).stat().st_size > MAX_BYTES:
+        raise UnreadableError(f"{args.receipt}: larger than {MAX_BYTES} bytes")
+    archive = Path(args.receipt).read_bytes()
+    processes = args.processes or os.cpu_count() or 1
+    report = verify_pack(archive, trust, evidence_only=args.evidence_only, processes=processes)
+    report = replace(report, pinned=pinned.is_pinned)
+    print(json.dumps(report.to_json(), indent=2) if args.json else _describe_pack(report))
+    code = _EXIT_CODES[report.verdict]
+    return _WARNED if code != 1 and report.warnings and args.fail_on_warnings else code
+
+
+def _run_chain(args: argparse.Namespace) -> int:
+    """Without a network: a chain may lead through instances that are gone."""
+    if not args.keys:
+        raise UsageError("chain needs --keys FILE, one of each instance")
+    trusts = [read_trust(_read_file(name), TrustedKeys()) for name in args.keys]
+    report = check_chain([_read_file(name) for name in (args.receipt, *args.more)], trusts)
+    print(json.dumps(report.to_json(), indent=2) if args.json else _describe_chain(report))
+    is_warned = any(link.warnings for link in report.links)
+    code = _EXIT_CODES[report.verdict]
+    return _WARNED if code != 1 and is_warned and args.fail_on_warnings else code
+
+
+def _run(args: argparse.Namespace) -> int:
+    pinned = _read_pins(args)
+    source = _read_source(args)
     payload = None if args.payload is None else Path(args.payload).read_bytes()
     trust = _find_trust(pinned, source.base)
     pages = _read_record(source.text)
@@ -216,11 +273,39 @@ def _word(check: Check) -> str:
     return "not checked" if (check.reason or "").endswith("_not_checked") else _WORDS[check.status]
 
 
+def _list_checks(checks: Sequence[Check]) -> list[str]:
+    return [f"  {_word(check):<11}  {check.name:<22}  {_visible(check.detail)}" for check in checks]
+
+
+def _describe_pack(report: PackReport) -> str:
+    lines = [*_list_checks(report.checks), ""]
+    for facts in report.agents:
+        agent, period, counts = (json.loads(json.dumps(facts[name])) for name in ("agent", "period", "counts"))
+        attested, decided = counts["attestations"]["total"], counts["decisions"]
+        lines.append(_visible(f"{agent['slug']}, {period['from']} to {period['to']}: {attested} attestations, {decided['total']} decisions"))
+    lines += [f"Warning: {_visible(one)}" for one in report.warnings]
+    if report.missing:
+        lines.append(f"Not checked: {', '.join(report.missing)}.")
+    if not report.pinned:
+        lines.append("Keys: NOT pinned. They came with the pack: compare keys.json with the keys that you know.")
+    return "\n".join([*lines, _PACK_TITLES[report.verdict]])
+
+
+def _describe_chain(report: ChainReport) -> str:
+    lines = [*_list_checks(report.checks), ""]
+    for at, link in enumerate(report.links):
+        words = f"{link.agent_slug} ({link.origin}): {link.action or 'private'}"
+        lines.append(_visible(words if at == 0 else f"by authority of {words}"))
+    is_warned = any(link.warnings for link in report.links)
+    title = f"{_CHAIN_TITLES[report.verdict]}{' Read it with the warnings above.' if is_warned else ''}"
+    return "\n".join([*lines, title])
+
+
 def _describe(report: Report) -> str:
     lines = [_TEST_HEADING, ""] if any(one.code == "approval_test" for one in report.warnings) else []
     facts = [f"{fact['label'].lower():<12} {_visible(fact['text'])}" for fact in report.facts]
     lines += [*facts, ""] if facts else []
-    lines += [f"  {_word(check):<11}  {check.name:<22}  {_visible(check.detail)}" for check in report.checks]
+    lines += _list_checks(report.checks)
     lines += [f"Warning: {_visible(one.message)} [{one.code}]" for one in report.warnings]
     lines += [f"Warning: {code} (The service says so. Nothing in this file shows it.)" for code in report.stated_warnings]
     if report.unproven:
