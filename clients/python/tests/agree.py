@@ -87,7 +87,7 @@ def compare_pack(case: dict[str, Any]) -> str | None:
     expected = [(check["name"], check["status"], check.get("reason")) for check in theirs]
     failed = [[name for name, status, _ in checks if status == "fail"][:1] for checks in (found, expected)]
     if case["is_changed"] and all(failed):
-        # Of a file that is no longer of any shape, both name the same first, and what follows from it each in its way.
+        # Both find the same fault first in a changed file. Each names in its own way what follows from a lost shape.
         return None if failed[0] == failed[1] and report.verdict == "invalid" else f"{failed} (here, there)"
     if found != expected:
         differing = [pair for pair in zip(found, expected, strict=False) if pair[0] != pair[1]]
