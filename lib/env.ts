@@ -57,9 +57,10 @@ function missingSettings(settings: Settings, isLoopback: boolean): string[] {
   if (hasMail && settings.MAIL_FROM === undefined)
     problems.push("MAIL_FROM: must be set with RESEND_API_KEY or SMTP_URL");
   if (problems.length > 0 && !isLoopback) {
-    problems.push(
-      "(PUBLIC_BASE_URL is not a loopback address: the local World ID stand-in and the development mailbox run on loopback only)",
-    );
+    const standIns = mayLackWorld
+      ? "the development mailbox runs"
+      : "the local World ID stand-in and the development mailbox run";
+    problems.push(`(PUBLIC_BASE_URL is not a loopback address: ${standIns} on loopback only)`);
   }
   return problems;
 }

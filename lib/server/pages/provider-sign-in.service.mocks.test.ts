@@ -315,6 +315,16 @@ describe("sign-in with a provider", () => {
       expect(await sessionsOf(`ada@${domain}`)).toBe(1);
     });
 
+    it("asks for the token again where the provider's keys can't be read", async () => {
+      const { env } = test.app;
+      const issuer = env.OIDC_ISSUER;
+      const token = await provider.logOut(`ada-${domain}`);
+      env.OIDC_ISSUER = "http://127.0.0.1:1";
+      const answer = await send(token);
+      env.OIDC_ISSUER = issuer;
+      expect(answer.status).toBe(503);
+    });
+
     it("takes those of a whole company at once, and limits only what doesn't verify", async () => {
       const { LIMIT_APPROVE_PER_MINUTE: limit } = test.app.env;
       const token = await provider.logOut(`ada-${domain}`);

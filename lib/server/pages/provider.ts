@@ -1,5 +1,5 @@
 /** The OpenID Connect provider of the settings, as next-auth takes it. */
-import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from "jose";
+import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { customFetch, type Profile } from "next-auth";
 import type { OIDCConfig } from "next-auth/providers";
 import { readBytes } from "#lib/api/http/pipeline";
@@ -80,6 +80,24 @@ async function findKeys(issuer: string) {
   return keys;
 }
 
+class KeysUnreadable extends Error {}
+
+/** The provider's key for a token; `KeysUnreadable` if the provider can't be asked now. */
+const keyFrom =
+  (issuer: string): JWTVerifyGetKey =>
+  async (header, token) => {
+    try {
+      return await (await findKeys(issuer))(header, token);
+    } catch (error) {
+      const isOfToken = [
+        errors.JWKSNoMatchingKey,
+        errors.JWKSMultipleMatchingKeys,
+        errors.JOSENotSupported,
+      ].some((kind) => error instanceof kind);
+      throw isOfToken ? error : new KeysUnreadable("the provider's keys can't be read", { cause: error });
+    }
+  };
+
 /** Section 2.6 of the specification, in its order; a text says what is wrong. */
 function judgeLogout({ sub, events, nonce }: JWTPayload): { sub: string } | string {
   if (typeof events !== "object" || events === null || !(logoutEvent in events))
@@ -88,19 +106,20 @@ function judgeLogout({ sub, events, nonce }: JWTPayload): { sub: string } | stri
   return typeof sub === "string" ? { sub } : "the token names no sub, and sessions are not known by sid here";
 }
 
-/** The subject of a verified logout token, or why there is none. */
+/** The subject of a verified logout token, or why there is none; null if the provider's keys can't be read now. */
 export async function readLogoutToken(
   request: Request,
   issuer: string,
   audience: string,
-): Promise<{ sub: string } | string> {
+): Promise<{ sub: string } | string | null> {
   const form = new URLSearchParams(utf8Decode(await readBytes(request)));
   const token = form.get("logout_token");
   if (token === null) return "logout_token is missing";
   const options = { issuer, audience, algorithms, maxTokenAge: "5 minutes", requiredClaims: ["iat", "jti"] };
   try {
-    return judgeLogout((await jwtVerify(token, await findKeys(issuer), options)).payload);
+    return judgeLogout((await jwtVerify(token, keyFrom(issuer), options)).payload);
   } catch (error) {
+    if (error instanceof KeysUnreadable) return null;
     if (error instanceof errors.JOSEError) return "the token does not verify";
     throw error;
   }

@@ -327,6 +327,7 @@ export async function endProviderSessions(request: Request): Promise<Response> {
   const tooMany = "too many tokens that don't verify; try again in a minute";
   if (limiter.spent(policy, client) !== null) return badLogout(tooMany, 429);
   const token = await readLogoutToken(request, issuer, audience);
+  if (token === null) return badLogout("the provider's keys can't be read now; send it again", 503);
   if (typeof token !== "object")
     return (await limiter.consume(policy, client)).allowed ? badLogout(token) : badLogout(tooMany, 429);
   const userId = await findLinkedUser(context.database.db, issuer, token.sub);
