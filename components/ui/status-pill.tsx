@@ -14,7 +14,7 @@ import {
   QuestionMarkCircleIcon,
   XCircleIcon,
 } from "#components/ui/icons";
-import { isUnasked } from "#lib/protocol/statement/statement";
+import { isUnasked } from "#lib/protocol/approval/approval-words";
 
 export type Tone =
   | "pass"

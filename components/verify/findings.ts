@@ -4,14 +4,10 @@
  */
 import type { Tone } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
+import { isUnasked } from "#lib/protocol/approval/approval-words";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import {
-  type ApprovalMethod,
-  type BackedMethod,
-  isBacked,
-  isUnasked,
-} from "#lib/protocol/statement/statement";
+import { type ApprovalMethod, type BackedMethod, isBacked } from "#lib/protocol/statement/statement";
 import { toFacts, type Verification } from "./facts";
 
 export interface Finding {

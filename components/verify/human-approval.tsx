@@ -6,13 +6,12 @@ import { CodeBlock } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
 import { TestMark } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
-import { approvalWords } from "#lib/protocol/approval/approval-words";
+import { approvalWords, isUnasked } from "#lib/protocol/approval/approval-words";
 import {
   type ApprovalMethod,
   type BackedApproval,
   type BackedMethod,
   isBacked,
-  isUnasked,
 } from "#lib/protocol/statement/statement";
 import { approvalItems } from "./approval-items";
 import type { Verification } from "./facts";

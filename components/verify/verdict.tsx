@@ -3,13 +3,8 @@
  * understands. Pure: the page, the Open Graph image, the badge and the landing page all say the same.
  */
 
-import { describeBacked } from "#lib/protocol/approval/approval-words";
-import {
-  type ApprovalMethod,
-  type HumanApproval,
-  isBacked,
-  isUnasked,
-} from "#lib/protocol/statement/statement";
+import { describeBacked, isUnasked } from "#lib/protocol/approval/approval-words";
+import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import { formatCount } from "#lib/protocol/text/display-text";
 

@@ -13,6 +13,9 @@ export const approvalWords: Record<ApprovalMethod, string> = {
   rule: "allowed by a rule; no human was asked",
 };
 
+/** True if no person was asked: then words about a person would contradict the rest. */
+export const isUnasked = (method: unknown): boolean => method === "rule" || method === "standing_approval";
+
 /** "1 enrolled approver", "3 enrolled approvers". */
 const countApprovers = ({ length }: readonly string[]) => formatCount(length, "enrolled approver");
 

@@ -4,8 +4,8 @@
  */
 
 import { type Amount, formatAmount } from "#lib/protocol/approval/amount";
-import { approvalWords } from "#lib/protocol/approval/approval-words";
-import { isBacked, isUnasked } from "#lib/protocol/statement/statement";
+import { approvalWords, isUnasked } from "#lib/protocol/approval/approval-words";
+import { isBacked } from "#lib/protocol/statement/statement";
 import { escapeHtml, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { addCounts, countPack, type PackCounts, type PackEntry } from "./pack-entries";

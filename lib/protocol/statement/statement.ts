@@ -115,10 +115,6 @@ export function isBacked(approval: HumanApproval): approval is BackedApproval {
   return approval.method !== "none" && approval.method !== "hash";
 }
 
-/** True if no person was asked: then words about a person would contradict the rest. */
-export const isUnasked = (method: JsonValue | undefined): boolean =>
-  method === "rule" || method === "standing_approval";
-
 /** `human_approved` means that a human approved this very request, asserted or proven. */
 export function isHumanApproved({ method }: HumanApproval): boolean {
   return method !== "none" && method !== "standing_approval" && method !== "rule";

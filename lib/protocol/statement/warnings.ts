@@ -4,9 +4,10 @@
  * browser and the command line. An absence (no signature, no approval) is no warning.
  */
 import { type ApprovalStop, approvalStops } from "#lib/protocol/approval/approval-end";
+import { isUnasked } from "#lib/protocol/approval/approval-words";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { listUnregisteredTools } from "./identity-checks";
-import { isBacked, isUnasked, type UnplacedPredicate } from "./statement";
+import { isBacked, type UnplacedPredicate } from "./statement";
 
 export const warningCodes = [
   "agent_signature_invalid",
