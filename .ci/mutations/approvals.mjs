@@ -549,8 +549,8 @@ export const mutations = [
   {
     threat: "A planted request leaks into",
     file: "lib/services/attestations/erase.ts",
-    from: "  await tx.update(plantedRequests).set(noContent).where(inArray(plantedRequests.template_id, found));\n",
-    to: "",
+    from: ".where(inArray(plantedRequests.template_id, found))",
+    to: ".where(sql`false`)",
     test: "lib/services/approvals/planted.service.test.ts",
   },
   {
@@ -572,6 +572,27 @@ export const mutations = [
     file: "lib/services/approvals/decision/decide.ts",
     from: '  if (row.planted) return endPlanted(context, row, "approved", person.approver?.enrolled ?? null);\n',
     to: "",
+    test: "lib/services/approvals/planted.service.test.ts",
+  },
+  {
+    threat: "An approver learns which requests are planted",
+    file: "lib/services/approvals/planted.ts",
+    from: "    await waitUntil(context, planned.at, isStopped);\n",
+    to: "",
+    test: "lib/services/approvals/planted.service.test.ts",
+  },
+  {
+    threat: "A planted request leaks into",
+    file: "lib/services/attestations/erase.ts",
+    from: "[...found, ...planted.map(({ id }) => id)]",
+    to: "[...found]",
+    test: "lib/services/approvals/planted.service.test.ts",
+  },
+  {
+    threat: "What was planted is chosen after the fact",
+    file: "lib/protocol/approval/planted.ts",
+    from: "if (used.size > 0 && ![...used.values()].includes(organization))",
+    to: "if (false)",
     test: "lib/services/approvals/planted.service.test.ts",
   },
 ];

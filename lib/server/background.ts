@@ -31,7 +31,7 @@ import { checkDueDomains } from "#lib/services/accounts/domains";
 import { runRosterRound } from "#lib/services/accounts/roster";
 import { explainNobody } from "#lib/services/accounts/sign-up";
 import type { Context } from "#lib/services/approvals/context";
-import { runPlantedRound } from "#lib/services/approvals/planted";
+import { plantedRoundMs, runPlantedRound } from "#lib/services/approvals/planted";
 import { startRetryLoop } from "#lib/services/approvals/world-id/retry-submissions";
 import { eraseOutdated } from "#lib/services/attestations/retention";
 import { utcDay } from "#lib/services/keys/api-keys";
@@ -137,10 +137,8 @@ function startRosterRounds(context: Context): () => Promise<void> {
   );
 }
 
-const plantedRoundMs = 20_000;
-
 function startPlantedRounds(context: Context): () => Promise<void> {
-  const run = oneAtATime(() => runPlantedRound(context));
+  const run = oneAtATime((isStopped) => runPlantedRound(context, isStopped));
   return startInterval(plantedRoundMs, run, (error) =>
     context.logger.warn({ err: error }, "a round of planted requests failed; the next one tries again"),
   );

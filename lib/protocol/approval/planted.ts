@@ -30,7 +30,8 @@ export const plantedFacts = ["payee", "amount", "agent"] as const;
 export type PlantedFact = (typeof plantedFacts)[number];
 
 /**
- * `corrected`: the approver changed the wrong fact; `changed`: only others. `withdrawn`: never shown.
+ * `corrected`: the approver changed the wrong fact; `changed`: only others. `withdrawn`: never shown, or
+ * erased while it waited, with what it was made from.
  */
 export const plantedOutcomes = [
   "denied",
@@ -179,14 +180,17 @@ export function isPackedPlanted(value: unknown): value is PackedPlanted {
 
 /**
  * Why these documents aren't all that the log has of the schedules that end in the period; null if they are. `logged`: the
- * service's own statements, in the order of the log. `used`: hashes of requests that an approval or attestation is of.
+ * service's own statements, in the order of the log. `used`: hashes of requests that an approval or attestation is of, each
+ * with its organization, so that nobody shows another one's.
  */
 export function findPlantedFault(
   { organization, schedules }: PackedPlanted,
   logged: readonly PlantedStatement[],
   { from, to }: { from: string; to: string },
-  used: ReadonlySet<string>,
+  used: ReadonlyMap<string, string>,
 ): string | null {
+  if (used.size > 0 && ![...used.values()].includes(organization))
+    return "they are of another organization than the approvals";
   const own = logged.filter((one) => one.organization === plantedOrganization(organization));
   const hashes = schedules.map(({ schedule }) => plantedHash(schedule));
   const isWanted = (until: string) => until > from && until <= to;

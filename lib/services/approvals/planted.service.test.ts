@@ -2,12 +2,14 @@
  * Guarantee: approvers can't tell a planted request from others before they decide, nothing ever runs from one, nothing
  * but its own tables has it, and what the pack has about them follows from what was committed to before.
  */
-import { eq, sql } from "drizzle-orm";
+import { eq, ne, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import {
+  apiKeys,
   approvers,
   auditEvents,
+  mailboxMessages,
   notices,
   plantedRequests,
   plantedStatements,
@@ -108,18 +110,18 @@ describe("planted requests", () => {
 
   it("is off, and commits to nothing before there are real requests to be like", async () => {
     await round();
-    await armPlanted(test.app.context, owner, { groupId, perMonth: 14 });
+    await armPlanted(test.app.context, owner, { groupId, perMonth: 17 });
     await round();
     expect(await readAll()).toEqual([]);
     const [event] = await db()
       .select()
       .from(auditEvents)
       .where(eq(auditEvents.action, "approver_group.planted"));
-    expect(event).toMatchObject({ subject: "finance", detail: { per_month: 14 } });
+    expect(event).toMatchObject({ subject: "finance", detail: { per_month: 17 } });
     for (let i = 0; i < 5; i += 1) expect((await approve((await request()).token)).status).toBe(200);
     await round();
     await round();
-    expect((await readAll()).map(({ status }) => status)).toEqual(Array(14).fill("planned"));
+    expect((await readAll()).map(({ status }) => status)).toEqual(Array(17).fill("planned"));
     const [schedule, ...others] = await readStatements();
     expect(others).toEqual([]);
     const words = `${utf8Decode(schedule?.document ?? new Uint8Array())} ${utf8Decode(schedule?.payload ?? new Uint8Array())}`;
@@ -151,7 +153,8 @@ describe("planted requests", () => {
     /** Everything that two real requests differ in as well. */
     const equalize = (value: unknown): unknown =>
       JSON.parse(forget(JSON.stringify(value)), (name, one) => {
-        const differs = /_hash$|salt$|_at$|^now$|^binding$|^confirmation_code$|^context_hash$|^known_since$/;
+        const differs =
+          /_hash$|salt$|_at$|^now$|^binding$|^confirmation_code$|^context_hash$|^known_since$|^at$/;
         const ofUnknown = fact === "agent" && ["name", "agent_name", "agent_past"].includes(name);
         const counts = ["requests", "attestations"].includes(name);
         return (differs.test(name) && one !== null) || ofUnknown || counts ? typeof one : one;
@@ -175,7 +178,7 @@ describe("planted requests", () => {
     const decidable = await readDecidable(test.app.context, user(), inbox.rows);
     const shown = decidable.flat().map(({ view }) => view.request_id);
     expect(shown).toContain(id);
-    for (const path of ["world-id", "proof", "revoke", "amend"]) {
+    for (const path of ["world-id", "proof", "revoke", "amend", "look"]) {
       const body = path === "amend" ? { changes: { amount: "1" } } : {};
       const [one, two] = await Promise.all(
         [token, other.token].map((to) =>
@@ -324,7 +327,7 @@ describe("planted requests", () => {
       if ((rows[0]?.count ?? 0) > 0) having.push(table);
     }
     // Its own, who is asked, and what was sent to them.
-    const own = ["planted_requests", "request_approvers", "notices", "mailbox_messages"];
+    const own = ["planted_requests", "request_approvers", "notices", "mailbox_messages", "looks"];
     expect(having.filter((one) => !own.includes(one))).toEqual([]);
     expect(having).toContain("planted_requests");
     for (const path of [
@@ -357,7 +360,26 @@ describe("planted requests", () => {
     await round();
     expect(await find(next?.id ?? "")).toMatchObject({ status: "cancelled", outcome: "withdrawn" });
     expect(await readApprovalView(test.app.context, tokenOf(next?.id ?? ""))).toBeNull();
-    await armPlanted(test.app.context, owner, { groupId, perMonth: 14 });
+    await armPlanted(test.app.context, owner, { groupId, perMonth: 17 });
+  });
+
+  it("is made when its time comes, not when a round begins, and of no key that can't ask any more", async () => {
+    const [next, other] = (await readAll()).filter(({ status }) => status === "planned");
+    const plan = async (id = "", at = sql`clock_timestamp() + interval '1200 ms'`) =>
+      db().update(plantedRequests).set({ at }).where(eq(plantedRequests.id, id));
+    await plan(next?.id);
+    await runPlantedRound(test.app.context, () => true);
+    expect((await find(next?.id ?? ""))?.status).toBe("planned");
+    await round();
+    const shown = await find(next?.id ?? "");
+    expect(shown?.status).toBe("pending");
+    expect(shown?.created_at?.getTime()).toBeGreaterThanOrEqual((shown?.at.getTime() ?? 0) - 20);
+    await deny(tokenOf(next?.id ?? ""));
+    await db().update(apiKeys).set({ revoked_at: sql`clock_timestamp()` });
+    await plan(other?.id, sql`clock_timestamp()`);
+    await round();
+    expect(await find(other?.id ?? "")).toMatchObject({ outcome: "withdrawn", created_at: null });
+    await db().update(apiKeys).set({ revoked_at: null });
   });
 
   it("is caught by a change of what is wrong, not of anything else, and ends once", async () => {
@@ -381,19 +403,29 @@ describe("planted requests", () => {
   });
 
   it("goes with the content of the request that it was made from", async () => {
-    const { id, row } = await show("payee");
+    const { id, token, row } = await show("payee");
+    const isMailed = async () => {
+      await createNotices(test.app.context).runAll(() => false);
+      const mails = await db().select().from(mailboxMessages);
+      return mails.some(({ text }) => text.includes(token));
+    };
+    await db().delete(notices).where(ne(notices.request_id, id));
+    expect(await isMailed()).toBe(true);
     await db().transaction((tx) => eraseAuthorizations(tx, [row?.template_id ?? ""], new Date()));
     expect(await find(id)).toMatchObject({ context: null, request: null, mistake: null });
-    expect(await readApprovalView(test.app.context, tokenOf(id))).toBeNull();
+    expect(await readApprovalView(test.app.context, token)).toBeNull();
+    expect(await isMailed()).toBe(false);
+    await round();
+    expect(await find(id)).toMatchObject({ status: "cancelled", outcome: "withdrawn" });
   });
 
   it("is counted in the pack as the log has it, and a pack that says otherwise is refused", async () => {
     const counted = await readPlanted(test.app.context, owner);
-    expect(counted).toMatchObject([{ group: groupId, perMonth: 14 }]);
+    expect(counted).toMatchObject([{ group: groupId, perMonth: 17 }]);
     const { caught, approved, ...others } = counted[0]?.counts ?? { caught: 0, approved: 0 };
     // Who is faster in a race is anybody's guess.
-    expect(caught + approved).toBe(9);
-    expect(others).toEqual({ ended: 12, changed: 1, expired: 1, withdrawn: 1 });
+    expect(caught + approved).toBe(10);
+    expect(others).toEqual({ ended: 15, changed: 1, expired: 1, withdrawn: 3 });
     const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString();
     const [from, until] = [daysAgo(40), daysAgo(10)];
     const entries = Array.from({ length: 4 }, (_, i): PlantedEntry => {
@@ -415,6 +447,18 @@ describe("planted requests", () => {
         async () => null,
       );
     await log(schedule, from);
+    // Another organization, whose people catch everything.
+    const foreign = { ...schedule, organization: groupId };
+    const foreignOpening = { ...open(0, "denied"), schedule: plantedHash(foreign) };
+    for (const [document, at] of [
+      [foreign, from],
+      [foreignOpening, daysAgo(20)],
+    ] as const)
+      await logPlanted(
+        test.app.context,
+        { document, organizationId: groupId, groupId, until, at },
+        async () => null,
+      );
     await log(open(0, "denied"), daysAgo(20));
     await log(open(1, "approved"), daysAgo(20));
     // After the schedule's end nobody can know that it was so.
@@ -455,7 +499,15 @@ describe("planted requests", () => {
       ["a schedule is left out", (json) => json.schedules.splice(0, 1)],
       ["it is counted twice", (json) => json.schedules.push(...json.schedules)],
       ["one is opened twice", changeFirst((one) => one.openings.push(...one.openings))],
-      ["it is another organization's", (json) => Object.assign(json, { organization: groupId })],
+      [
+        "they are another organization's",
+        (json) =>
+          Object.assign(json, {
+            organization: groupId,
+            schedules: [{ name: "finance", schedule: foreign, openings: [foreignOpening] }],
+          }),
+      ],
+      ["it is said to be another organization's", (json) => Object.assign(json, { organization: groupId })],
     ];
     for (const [lie, change] of lies)
       expect([lie, await check(change)]).toMatchObject([lie, { status: "fail", reason: "planted_mismatch" }]);
@@ -470,6 +522,6 @@ describe("planted requests", () => {
       "needs 3 people",
     );
     const [group] = await db().select().from(approvers).where(eq(approvers.id, groupId));
-    expect(group?.planted_per_month).toBe(14);
+    expect(group?.planted_per_month).toBe(17);
   });
 });

@@ -3,6 +3,7 @@
  * committed to in the log, each request is made when its time has come as a real one would be, and opened when it has
  * ended. It never becomes a row of `authorization_requests`: nothing can run from it.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { and, asc, count, desc, eq, gt, gte, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
@@ -46,8 +47,9 @@ import {
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { requireRole } from "#lib/services/accounts/members";
 import { findAgent } from "#lib/services/agents/agents";
+import { isLiveKey } from "#lib/services/keys/api-keys";
 import type { Context } from "./context";
-import { logPlanted, openPlanted } from "./decision/planted";
+import { logPlanted, openedFrom, openPlanted } from "./decision/planted";
 import { readStanding } from "./request/evaluate-policy";
 import { buildRequest, notifyApprovers, prepareRequest } from "./request/request";
 import { byPeople, parseContext, parseRequest, parseRequestedBy } from "./rows";
@@ -236,7 +238,8 @@ async function makeOne(context: Context, planned: Planned, template: Template) {
   if (made === null) return null;
   const body = { ...made.wrong, inputs_hash: hashArguments(context, made.wrong) };
   if (fact === "agent" && (await findAgent(db, body.agent_slug)) !== null) return null;
-  const [key] = await db.select().from(apiKeys).where(eq(apiKeys.id, template.api_key_id));
+  const isItsKey = and(eq(apiKeys.id, template.api_key_id), isLiveKey);
+  const [key] = await db.select().from(apiKeys).where(isItsKey);
   if (!key) return null;
   const principal = { organizationId, keyId: key.id };
   const standing = await readStanding(db, organizationId, body);
@@ -346,9 +349,16 @@ async function eraseOld({ database: { db } }: Context): Promise<void> {
 }
 
 const atOnce = 20;
+export const plantedRoundMs = 20_000;
+
+/** The time of an agent's request is no round's: one that was always made when a round begins would show by it. */
+async function waitUntil({ database }: Context, at: Date, isStopped: () => boolean): Promise<void> {
+  let leftMs = at.getTime() - (await readDatabaseTime(database.db)).getTime();
+  for (; leftMs > 0 && !isStopped(); leftMs -= 500) await sleep(Math.min(leftMs, 500));
+}
 
 /** One that fails doesn't hold up the others. */
-export async function runPlantedRound(context: Context): Promise<void> {
+export async function runPlantedRound(context: Context, isStopped = () => false): Promise<void> {
   const { db } = context.database;
   const attempt = (work: Promise<void>) =>
     work.catch((error: unknown) => {
@@ -356,23 +366,31 @@ export async function runPlantedRound(context: Context): Promise<void> {
       if (!isOver)
         context.logger.warn({ err: error }, "a planted request failed; the next round tries again");
     });
-  const { at, status, expires_at, schedule } = plantedRequests;
-  const overdue = await db
-    .select({ id: plantedRequests.id })
-    .from(plantedRequests)
-    .where(and(eq(status, "pending"), lte(expires_at, sql`clock_timestamp()`)))
-    .limit(atOnce);
-  for (const { id } of overdue) await attempt(openPlanted(context, id, "expired", { from: "overdue" }));
+  const { id, at, created_at, status, schedule } = plantedRequests;
+  const over = await db.select({ id, created_at }).from(plantedRequests).where(openedFrom.over).limit(atOnce);
+  for (const one of over) {
+    const outcome = one.created_at === null ? "withdrawn" : "expired";
+    await attempt(openPlanted(context, one.id, outcome, { from: "over" }));
+  }
+  for (const armed of await readArmed(db)) await attempt(commitSchedule(context, armed));
+  await eraseOld(context);
   const due = await db
     .select({ planned: plantedRequests, until: plantedStatements.until })
     .from(plantedRequests)
     .innerJoin(plantedStatements, eq(plantedStatements.hash, schedule))
-    .where(and(eq(status, "planned"), lte(at, sql`clock_timestamp()`)))
+    .where(
+      and(
+        eq(status, "planned"),
+        lte(at, sql`clock_timestamp() + make_interval(secs => ${plantedRoundMs / 1000})`),
+      ),
+    )
     .orderBy(asc(at))
     .limit(atOnce);
-  for (const { planned, until } of due) await attempt(showOne(context, planned, until));
-  for (const armed of await readArmed(db)) await attempt(commitSchedule(context, armed));
-  await eraseOld(context);
+  for (const { planned, until } of due) {
+    await waitUntil(context, planned.at, isStopped);
+    if (isStopped()) return;
+    await attempt(showOne(context, planned, until));
+  }
 }
 
 /* Results, for members and packs. */

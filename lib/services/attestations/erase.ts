@@ -196,7 +196,11 @@ export async function eraseAuthorizations(
       .where(eq(authorizationRequests.id, id));
   const found = rows.map(({ id }) => id);
   // Made from them, with their words.
-  await tx.update(plantedRequests).set(noContent).where(inArray(plantedRequests.template_id, found));
+  const planted = await tx
+    .update(plantedRequests)
+    .set(noContent)
+    .where(inArray(plantedRequests.template_id, found))
+    .returning({ id: plantedRequests.id });
   await tx
     .update(agentChanges)
     .set({ reason: null, reason_salt: null })
@@ -204,8 +208,9 @@ export async function eraseAuthorizations(
   await tx.update(approvals).set({ records: "[]" }).where(inArray(approvals.request_id, found));
   await tx.delete(approvalSubmissions).where(inArray(approvalSubmissions.request_id, found));
   await tx.delete(webhookMessages).where(inArray(sql`split_part(${webhookMessages.subject}, ' ', 1)`, found));
+  const gone = [...found, ...planted.map(({ id }) => id)];
   const names = (text: SQL) =>
-    sql`EXISTS (SELECT FROM unnest(${arrayLiteral(found)}::text[]) AS gone(id) WHERE ${text})`;
+    sql`EXISTS (SELECT FROM unnest(${arrayLiteral(gone)}::text[]) AS gone(id) WHERE ${text})`;
   // Mails name the request in their link. Those that have left this service cannot be called back.
   await tx.delete(mailboxMessages).where(names(sql`position(gone.id in ${mailboxMessages.text}) > 0`));
   // The answer to POST /v1/authorize is kept under a key of its own.

@@ -302,12 +302,12 @@ async function judgeAttention(
   return [packPass("attention", said.join("; "))];
 }
 
-/** None for a pack without. `used`: hashes of the requests that its approvals are of. */
+/** None for a pack without. `used`: hashes of the requests that its approvals are of, each with its organization. */
 async function judgePlanted(
   pack: OpenPack,
   period: PackPeriod,
   trust: VerifierTrust,
-  used: ReadonlySet<string>,
+  used: ReadonlyMap<string, string>,
 ): Promise<PackCheck[]> {
   if (!pack.has(packFiles.planted)) return [];
   const name = "planted requests";
@@ -349,8 +349,8 @@ interface AgentRequest {
   isLast: boolean;
   onProgress: () => void;
   onRows: PackRequest["onRows"];
-  /** Gathers the hashes of the requests that approvals are of. */
-  used: Set<string>;
+  /** Gathers the hashes of the requests that approvals are of, with their organizations. */
+  used: Map<string, string>;
 }
 
 /** Throws {@link UnreadableError}. */
@@ -389,7 +389,8 @@ async function checkAgentPack(
   const onEntry = (found: EntryFindings, isBeside: boolean) => {
     grounds.add(found.grounds);
     uses.add(found.use);
-    if (found.use?.object != null) used.add(found.use.object.binding.request_hash);
+    const object = found.use?.object;
+    if (object) used.set(object.binding.request_hash, object.request.organization);
     ruled.add(found.ruled);
     if (found.past !== null) past.push(found.past);
     if (found.group !== null) decided.push(found.group);
@@ -474,7 +475,7 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
     done += 1;
     request.onProgress?.(Math.min(done, total), total);
   };
-  const used = new Set<string>();
+  const used = new Map<string, string>();
   const readers = (request.openReaders ?? readHere(request.tools))(pack.source, trust, total);
   const packs = listAgentPacks(pack);
   const shared: Omit<AgentRequest, "isLast"> = {

@@ -2,7 +2,7 @@
  * Ends a planted request (docs/decisions/0054): what became of it is opened in the log, by the statement that ends it.
  * Nothing else is stored of the decision, and no name.
  */
-import { and, eq, gt, lte, type SQL } from "drizzle-orm";
+import { and, eq, gt, isNull, lte, or, type SQL } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { plantedRequests, plantedStatements } from "#lib/db/schema";
 import { readDatabaseTime } from "#lib/db/shared-clock";
@@ -85,11 +85,14 @@ export async function logPlanted(
   });
 }
 
-/** The state that an outcome ends. */
-const openedFrom = {
+/** The state that an outcome ends. `over`: its time, or its content was erased with what it was made from. */
+export const openedFrom = {
   planned: eq(plantedRequests.status, "planned"),
   open: and(eq(plantedRequests.status, "pending"), gt(plantedRequests.expires_at, databaseNow)),
-  overdue: and(eq(plantedRequests.status, "pending"), lte(plantedRequests.expires_at, databaseNow)),
+  over: and(
+    eq(plantedRequests.status, "pending"),
+    or(lte(plantedRequests.expires_at, databaseNow), isNull(plantedRequests.created_at)),
+  ),
 } satisfies Record<string, SQL | undefined>;
 
 const isOver = () =>

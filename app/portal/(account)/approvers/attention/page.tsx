@@ -52,7 +52,7 @@ function describeCounts({ caught, ended, ...others }: GroupPlanted["counts"]): s
     [others.approved, "approved"],
     [others.changed, "changed in something else"],
     [others.expired, "expired"],
-    [others.withdrawn, "not shown"],
+    [others.withdrawn, "withdrawn"],
   ].flatMap(([number, words]) => (number === 0 ? [] : `${number} ${words}`));
   return `Caught ${caught} of ${formatCount(ended, "planted request")}${rest.length === 0 ? "" : `: ${rest.join(", ")}`}.`;
 }
