@@ -4,7 +4,6 @@
  * browser and the command line. An absence (no signature, no approval) is no warning.
  */
 import { type ApprovalStop, approvalStops } from "#lib/protocol/approval/approval-end";
-import { isUnasked } from "#lib/protocol/approval/approval-words";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { listUnregisteredTools } from "./identity-checks";
 import { isBacked, type UnplacedPredicate } from "./statement";
@@ -96,14 +95,14 @@ export function describeWarning(code: WarningCode): Warning {
 const unaskedTest = "It was decided on a TEST instance. Nobody was asked.";
 
 export function drawWarnings(facts: WarningFacts): Warning[] {
-  const { unregisteredTools: tools = [], approval_stopped: stop } = facts;
+  const { unregisteredTools: tools = [], approval_stopped: stop, human_approval_method: method } = facts;
   return findWarnings(facts).map((code) => {
     if (code === "tools_not_registered" && tools.length > 0)
       return {
         code,
         message: `Tools were used that are not in the registered manifest: ${tools.join(", ")}.`,
       };
-    if (code === "approval_test" && isUnasked(facts.human_approval_method))
+    if (code === "approval_test" && (method === "rule" || method === "standing_approval"))
       return { code, message: unaskedTest };
     return code === "approval_stopped" && stop !== undefined
       ? {
