@@ -121,6 +121,7 @@ describe("the scope hook", () => {
       [fresh, { inputs_hash: "sha256:2" }],
       [fresh, { action: "Pay more" }],
       [fresh, { parent: { ...end.parent, id: body.attestation_id } }],
+      [fresh, { parent: { ...end.parent, payload_hash: body.payload_hash } }],
     ] as const)
       expect((await attest(key, undefined, { ...end, ...more })).body).toMatchObject(refused);
     expect((await attest(fresh, undefined, end)).status, "the end of what it attested").toBe(201);

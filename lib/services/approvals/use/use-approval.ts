@@ -5,12 +5,12 @@
 import { and, desc, eq, gt, isNotNull, isNull, or, sql } from "drizzle-orm";
 import { type KeyPrincipal, mayReach } from "#lib/api/http/context";
 import type { AttestBody } from "#lib/api/schemas/attest";
-import { authorizationRequests } from "#lib/db/schema";
+import { attestations, authorizationRequests } from "#lib/db/schema";
 import { AppError, type ErrorName, fieldError } from "#lib/errors";
 import { isSameAgentKey } from "#lib/protocol/approval/approval";
 import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
 import { describeBacking } from "#lib/protocol/approval/assign-groups";
-import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import { hexEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,
   canonicalJson,
@@ -198,8 +198,9 @@ async function requireOwnClaim(context: Context, principal: KeyPrincipal, body: 
   const since = new Date(context.clock().getTime() - claimDays * 24 * 60 * 60 * 1_000);
   const parentId = body.parent?.id;
   const claimed = await context.database.db
-    .select({ request: requests.request, attestationId: requests.attestation_id })
+    .select({ request: requests.request, attested: attestations.payload_hash })
     .from(requests)
+    .leftJoin(attestations, eq(attestations.id, requests.attestation_id))
     .where(
       and(
         eq(requests.organization_id, principal.organizationId),
@@ -211,11 +212,14 @@ async function requireOwnClaim(context: Context, principal: KeyPrincipal, body: 
     )
     .orderBy(desc(requests.created_at))
     .limit(maxClaims);
-  const isClaimed = claimed.some(({ request, attestationId }) => {
+  const isClaimed = claimed.some(({ request, attested }) => {
     const asked = JSON.parse(utf8Decode(request)) as JsonObject;
     const isSameAgent = text(asked, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase();
-    const isEnd = attestationId === null || text(asked, "inputs_hash") === body.inputs_hash;
-    return isSameAgent && text(asked, "action") === body.action && isEnd;
+    const isEnd =
+      text(asked, "inputs_hash") === body.inputs_hash &&
+      attested !== null &&
+      hexEncode(attested) === body.parent?.payload_hash;
+    return isSameAgent && text(asked, "action") === body.action && (attested === null || isEnd);
   });
   if (!isClaimed) throw notApprovedForHook();
 }
