@@ -17,7 +17,7 @@ import type { SignedDetails } from "#lib/protocol/approval/shown-content";
 import { base64Encode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { canonicalHash, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
-import { sourceOf } from "#lib/protocol/encoding/zip";
+import { readZip, sourceOf } from "#lib/protocol/encoding/zip";
 import { verifyEd25519Strict, vetPublicKey } from "#lib/protocol/keys/ed25519";
 import { readPackEntry } from "#lib/protocol/pack/pack-entries";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
@@ -943,7 +943,13 @@ async function makeServicePacks(test: TestApp): Promise<Uint8Array[]> {
 /** A change of a file, with a manifest and a report that follow from it, or of the archive's bytes. */
 async function changePack(bytes: Uint8Array, others: unknown[], random: Random): Promise<Uint8Array> {
   if (random(10) === 0) {
-    const at = random(bytes.length);
+    const { files } = await readZip(sourceOf(bytes), nodeIo.zip, {
+      maxFileBytes: 2 ** 30,
+      maxBytes: 2 ** 30,
+    });
+    const any = random(bytes.length);
+    const header = (files[any % files.length]?.offset ?? 0) + (any % 30);
+    const at = [any, header, bytes.length - 1 - (any % (files.length * 60))][any % 3];
     return bytes.map((byte, i) => (i === at ? byte ^ (1 << random(8)) : byte));
   }
   const files = unpack(bytes);
@@ -1354,6 +1360,13 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
       const bytes = await changePack(packs[random(packs.length)] ?? new Uint8Array(), others, random);
       cases.push(await judgePack(`changed ${cases.length}`, bytes, null, true));
     }
+    const files = unpack(packs[0] ?? new Uint8Array());
+    const page = files.get(numberedFile("record", 1)) ?? new Uint8Array();
+    for (const [name, made] of [
+      ["a name longer than any of ours", await pack(new Map([...files, ["x".repeat(129), page]]))],
+      ["a page too many", await forge(new Map([...files, [numberedFile("record", 999), page]]), true)],
+    ] as const)
+      cases.push(await judgePack(name, made, null, true));
     expect((await agree(cases))["pack"]).toBe(cases.length);
     const found = new Set(cases.flatMap(failuresOf).map((one) => one.split(" ").slice(0, -1).join(" ")));
     for (const name of [

@@ -1,15 +1,13 @@
 """ZIP archives of the one kind that the service writes: all deflated, ASCII names, one date, nothing between or after.
 
-``zipfile`` reads which files there are. From that list every header is written again, and has to be the archive's own, so
-no other program can see other files in it.
+From the directory every header is written again, and has to be the archive's own, so no other program can see other files
+in it. ``zipfile`` would read a directory of any length into memory first.
 """
 
 from __future__ import annotations
 
-import io
 import re
 import struct
-import zipfile
 import zlib
 from dataclasses import dataclass
 
@@ -21,6 +19,7 @@ _MAX_PLAIN_FILES = 65_534
 _MAX_FILE_BYTES = 128 * 1024 * 1024
 MAX_BYTES = 4 * 1024**3
 """Limit on all files together, inflated."""
+_LISTED, _LARGE_END, _END, _MAX_NAME = 46, 56 + 20, 22, 128
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9][A-Za-z0-9_-]*)*")
 
 
@@ -55,7 +54,9 @@ class Packed:
         return self.offset + len(self.header) + self.deflated
 
     def inflate(self, archive: bytes) -> bytes:
-        """Inflates to exactly the size and checksum that it states."""
+        """Inflates to exactly the size and checksum that it states, behind the header that the directory has."""
+        if archive[self.offset : self.offset + len(self.header)] != self.header:
+            raise ArchiveError(f"a header that is not the directory's at byte {self.offset}")
         stream = zlib.decompressobj(-15)
         try:
             content = stream.decompress(archive[self.offset + len(self.header) : self.end], self.size + 1)
@@ -78,28 +79,39 @@ def _write_end(files: int, length: int, start: int) -> bytes:
     return large + struct.pack("<4sIHHIIH", b"PK\5\6", 0, count, count, length, start, 0)
 
 
+def _find_directory(archive: bytes) -> int:
+    """Where it begins, by the end of the archive. What follows is at most as long as a directory of ours can be."""
+    end = archive[-_END:]
+    if archive[:4] != b"PK\3\4" or len(end) < _END or end[:4] != b"PK\5\6":
+        raise ArchiveError("not a ZIP archive of ours")
+    (start,) = struct.unpack_from("<I", end, 16)
+    if not _END <= len(archive) - start <= _MAX_FILES * (_LISTED + _MAX_NAME) + _LARGE_END + _END:
+        raise ArchiveError("it breaks off, or has too many files")
+    return int(start)
+
+
 def read_archive(archive: bytes) -> dict[str, Packed]:
     """The files in their order. Nothing is inflated."""
-    try:
-        listed = zipfile.ZipFile(io.BytesIO(archive)).infolist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error):
-        raise ArchiveError("not a ZIP archive of ours") from None
+    start = at = _find_directory(archive)
     files = dict[str, Packed]()
     offset = total = 0
-    for info in listed:
-        one = Packed(info.filename, info.CRC, info.file_size, info.compress_size, offset)
-        if _NAME.fullmatch(one.name) is None:
-            raise ArchiveError(f"the file name {one.name!r}, which no archive of ours has")
-        if one.name in files:
-            raise ArchiveError(f"{one.name} is there twice")
-        total += one.size
-        if one.size > _MAX_FILE_BYTES or total > MAX_BYTES or len(files) == _MAX_FILES:
-            raise ArchiveError(f"too many or too large files, from {one.name} on")
-        if archive[offset : offset + len(one.header)] != one.header:
-            raise ArchiveError(f"a header that no archive of ours has at byte {offset}")
-        files[one.name] = one
+    while offset < start:
+        if at + _LISTED > len(archive):
+            raise ArchiveError(f"it breaks off at byte {offset}")
+        crc, deflated, size, length = struct.unpack_from("<IIIH", archive, at + 16)
+        name = archive[at + _LISTED : at + _LISTED + length].decode("latin-1")
+        if length > _MAX_NAME or _NAME.fullmatch(name) is None:
+            raise ArchiveError(f"the file name {name[:_MAX_NAME]!r}, which no archive of ours has")
+        if name in files:
+            raise ArchiveError(f"{name} is there twice")
+        one = Packed(name, crc, size, deflated, offset)
+        total += size
+        if size > _MAX_FILE_BYTES or total > MAX_BYTES or len(files) == _MAX_FILES:
+            raise ArchiveError(f"too many or too large files, from {name} on")
+        files[name] = one
+        at += _LISTED + length
         offset = one.end
     directory = b"".join(one.listing for one in files.values())
-    if not files or archive[offset:] != directory + _write_end(len(files), len(directory), offset):
+    if archive[start:] != directory + _write_end(len(files), len(directory), offset):
         raise ArchiveError("the directory is not that of the files before it, or bytes follow it")
     return files
