@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { drawTime, makeMistake, type Plantable } from "./planted";
+import {
+  drawTime,
+  findPlantedFault,
+  makeMistake,
+  type PackedPlanted,
+  type Plantable,
+  type PlantedEntry,
+  type PlantedOpening,
+  type PlantedSchedule,
+  type PlantedStatement,
+  plantedHash,
+  plantedOrganization,
+} from "./planted";
 
 const real: Plantable = {
   agent_slug: "payer",
@@ -68,5 +80,68 @@ describe("a time", () => {
       });
       expect(Math.min(...off)).toBeLessThanOrEqual(hour / 2);
     }
+  });
+});
+
+describe("what was planted", () => {
+  const [organization, group] = [
+    "0198c0de-0000-7000-8000-000000000001",
+    "0198c0de-0000-7000-8000-000000000002",
+  ];
+  const day = (number: number) => `2026-10-${String(number).padStart(2, "0")}T08:00:00.000Z`;
+  const period = { from: day(1), to: day(31) };
+  const entry: PlantedEntry = { request_id: "areq_1", at: day(5), fact: "payee", salt: "c2FsdA==" };
+  const hash = "a".repeat(64);
+
+  function make(change: {
+    entry?: Partial<PlantedEntry>;
+    ended_at?: string;
+    scheduled?: Partial<PlantedStatement>;
+    isOpenedFirst?: boolean;
+  }) {
+    const schedule: PlantedSchedule = {
+      ...{ version: 1, organization, group, from: day(2), until: day(30) },
+      entries: [plantedHash(change.entry?.at === undefined ? entry : { ...entry, ...change.entry })],
+    };
+    const opening: PlantedOpening = {
+      ...{ version: 1, schedule: plantedHash(schedule), entry: { ...entry, ...change.entry } },
+      ...{ request_hash: hash, outcome: "denied", ended_at: change.ended_at ?? day(6) },
+    };
+    const shared = { organization: plantedOrganization(organization), key_id: "k" };
+    const logged = [
+      {
+        ...{ ...shared, kind: "schedule", digest: plantedHash(schedule), at: day(2), until: day(30) },
+        ...change.scheduled,
+      },
+      { ...shared, kind: "opening", digest: plantedHash(opening), at: day(6), schedule: opening.schedule },
+    ] as PlantedStatement[];
+    const packed: PackedPlanted = {
+      ...{ version: 1, organization },
+      schedules: [{ name: "finance", schedule, openings: [opening] }],
+    };
+    return { packed, logged: change.isOpenedFirst ? logged.reverse() : logged };
+  }
+
+  it.each([
+    [null, {}],
+    [/another time/, { entry: { at: day(1) } }],
+    [/another time/, { entry: { at: day(31) } }],
+    [/another time/, { ended_at: day(4) }],
+    [/nothing that .* commits to/, { entry: { salt: "b3RoZXI=" } }],
+    [/before it begins/, { scheduled: { at: day(3) } }],
+    [/before it begins/, { scheduled: { until: day(29) } }],
+    [/after it/, { isOpenedFirst: true }],
+  ])("has the fault %s: %o", (fault, change) => {
+    const { packed, logged } = make(change);
+    const found = findPlantedFault(packed, logged, period, new Map());
+    expect(found).toEqual(fault === null ? null : expect.stringMatching(fault));
+  });
+
+  it("is of no request that an approval is of, and of an organization of the approvals", () => {
+    const { packed, logged } = make({});
+    const judge = (...used: [string, string][]) => findPlantedFault(packed, logged, period, new Map(used));
+    expect(judge(["b".repeat(64), organization], ["c".repeat(64), group])).toBeNull();
+    expect(judge([hash, organization])).toBe("a planted request was approved");
+    expect(judge(["b".repeat(64), group])).toBe("they are of another organization than the approvals");
   });
 });

@@ -74,10 +74,17 @@ describe("planted requests", () => {
     email: people[0]?.email ?? "",
   });
 
-  async function decideHere(path: string, token: string, decision: PasskeyDecision, who = 0, more = {}) {
+  async function decideHere(
+    path: string,
+    token: string,
+    decision: PasskeyDecision,
+    who = 0,
+    more = {},
+    said = {},
+  ) {
     const view = await readApprovalView(test.app.context, token);
     const challenge = approvalChallenge(view?.binding.request_hash ?? "", decision);
-    const { public_key: _, ...passkey } = people[who]?.passkey.assert(challenge) ?? { public_key: "" };
+    const { public_key: _, ...passkey } = people[who]?.passkey.assert(challenge, said) ?? { public_key: "" };
     return test.call("POST", `/approve/${token}/${path}`, { headers: fromPage, body: { passkey, ...more } });
   }
   const approve = (token: string, who?: number) => decideHere("passkey", token, "approve", who);
@@ -110,18 +117,18 @@ describe("planted requests", () => {
 
   it("is off, and commits to nothing before there are real requests to be like", async () => {
     await round();
-    await armPlanted(test.app.context, owner, { groupId, perMonth: 17 });
+    await armPlanted(test.app.context, owner, { groupId, perMonth: 20 });
     await round();
     expect(await readAll()).toEqual([]);
     const [event] = await db()
       .select()
       .from(auditEvents)
       .where(eq(auditEvents.action, "approver_group.planted"));
-    expect(event).toMatchObject({ subject: "finance", detail: { per_month: 17 } });
+    expect(event).toMatchObject({ subject: "finance", detail: { per_month: 20 } });
     for (let i = 0; i < 5; i += 1) expect((await approve((await request()).token)).status).toBe(200);
     await round();
     await round();
-    expect((await readAll()).map(({ status }) => status)).toEqual(Array(17).fill("planned"));
+    expect((await readAll()).map(({ status }) => status)).toEqual(Array(20).fill("planned"));
     const [schedule, ...others] = await readStatements();
     expect(others).toEqual([]);
     const words = `${utf8Decode(schedule?.document ?? new Uint8Array())} ${utf8Decode(schedule?.payload ?? new Uint8Array())}`;
@@ -266,6 +273,9 @@ describe("planted requests", () => {
       const answer = await test.call(method, path, { key, ...(body && { body }) });
       expect([path, answer.status]).toEqual([path, 404]);
     }
+    const copied = await decideHere("passkey", token, "approve", 0, {}, { signCount: 1 });
+    expect(copied.body.detail, "a passkey that may be a copy").toContain("may be a copy");
+    expect((await find(id))?.status).toBe("pending");
     expect((await approve(token, 1)).body).toEqual({});
     const view = await readApprovalView(test.app.context, token);
     expect(view).toMatchObject({
@@ -360,7 +370,7 @@ describe("planted requests", () => {
     await round();
     expect(await find(next?.id ?? "")).toMatchObject({ status: "cancelled", outcome: "withdrawn" });
     expect(await readApprovalView(test.app.context, tokenOf(next?.id ?? ""))).toBeNull();
-    await armPlanted(test.app.context, owner, { groupId, perMonth: 17 });
+    await armPlanted(test.app.context, owner, { groupId, perMonth: 20 });
   });
 
   it("is made when its time comes, not when a round begins, and of no key that can't ask any more", async () => {
@@ -380,6 +390,38 @@ describe("planted requests", () => {
     await round();
     expect(await find(other?.id ?? "")).toMatchObject({ outcome: "withdrawn", created_at: null });
     await db().update(apiKeys).set({ revoked_at: null });
+  });
+
+  it("is made of no request for a code or a standing approval, and not where rules want World ID or the agent is one", async () => {
+    const plan = async (fact: "payee" | "agent") => {
+      const [next] = (await readAll()).filter(({ status }) => status === "planned");
+      const at = sql`clock_timestamp()`;
+      await db()
+        .update(plantedRequests)
+        .set({ at, fact })
+        .where(eq(plantedRequests.id, next?.id ?? ""));
+      await round();
+      return (await find(next?.id ?? ""))?.outcome;
+    };
+    for (const agent_slug of ["pyaer", "paeyr", "payre"]) await request({ agent_slug });
+    expect(await plan("agent")).toBe("withdrawn");
+    const text = '@id("w") @level("device") permit (principal, action == Action::"act_approved", resource);';
+    const save = (mode: string) => test.call("PUT", "/v1/rules", { key, body: { text, mode } });
+    expect((await save("enforce")).status).toBe(200);
+    expect(await plan("payee")).toBe("withdrawn");
+    await save("off");
+    await db().execute(sql`UPDATE authorization_requests SET created_at = created_at - interval '100 days'`);
+    const coded = await request({ require_code: true });
+    const { confirmation_code: code } = (await coded.read(key)).body;
+    expect((await decideHere("passkey", coded.token, "approve", 0, { code })).status).toBe(200);
+    const grant = { tools: ["pay"], max_calls: 1, expires_at: new Date(Date.now() + dayMs).toISOString() };
+    const standing = await request({ grant, tool: undefined, amount: undefined });
+    expect((await approve(standing.token)).status).toBe(200);
+    expect(await plan("payee")).toBe("withdrawn");
+    expect(
+      await test.call("POST", `/v1/authorizations/${standing.made.request_id}/revoke`, { key, body: {} }),
+    ).toMatchObject({ status: 200 });
+    await db().execute(sql`UPDATE authorization_requests SET created_at = created_at + interval '100 days'`);
   });
 
   it("is caught by a change of what is wrong, not of anything else, and ends once", async () => {
@@ -421,11 +463,11 @@ describe("planted requests", () => {
 
   it("is counted in the pack as the log has it, and a pack that says otherwise is refused", async () => {
     const counted = await readPlanted(test.app.context, owner);
-    expect(counted).toMatchObject([{ group: groupId, perMonth: 17 }]);
+    expect(counted).toMatchObject([{ group: groupId, perMonth: 20 }]);
     const { caught, approved, ...others } = counted[0]?.counts ?? { caught: 0, approved: 0 };
     // Who is faster in a race is anybody's guess.
     expect(caught + approved).toBe(10);
-    expect(others).toEqual({ ended: 15, changed: 1, expired: 1, withdrawn: 3 });
+    expect(others).toEqual({ ended: 18, changed: 1, expired: 1, withdrawn: 6 });
     const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString();
     const [from, until] = [daysAgo(40), daysAgo(10)];
     const entries = Array.from({ length: 4 }, (_, i): PlantedEntry => {
@@ -522,6 +564,6 @@ describe("planted requests", () => {
       "needs 3 people",
     );
     const [group] = await db().select().from(approvers).where(eq(approvers.id, groupId));
-    expect(group?.planted_per_month).toBe(17);
+    expect(group?.planted_per_month).toBe(20);
   });
 });

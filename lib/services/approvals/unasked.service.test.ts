@@ -397,6 +397,17 @@ describe("what decides without people", () => {
       expect((await test.call("GET", `/v1/agent/${slug}`)).status).toBe(404);
     });
 
+    it("decide nothing for a key that was revoked after it was read", async () => {
+      await put('@id("all") permit (principal, action == Action::"act", resource);');
+      await test.query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [keyId]);
+      const input = {
+        principal: { kind: "key", organizationId, keyId, isTest: true, ip: "192.0.2.1" },
+        body: { agent_slug: slug, action: "Pay" },
+        hold: null,
+      } as unknown as AuthorizeInput;
+      await expect(requestAuthorization(test.app.context, input)).rejects.toThrow("the API key is not valid");
+    });
+
     it("answer a repeat with the same key the same", async () => {
       await put(allowSmall);
       const headers = { "idempotency-key": "once" };
