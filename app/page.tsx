@@ -2,7 +2,7 @@ import { headers } from "next/headers";
 import { goldenExample } from "#components/landing/example-receipt";
 import { Home } from "#components/landing/home";
 import { publicBaseUrl } from "#lib/api/http/host-check";
-import { isBacked } from "#lib/protocol/statement/statement";
+import { isBacked } from "#lib/protocol/statement/human-approval";
 import type { App } from "#lib/server/app";
 import { takePreloadedData } from "#lib/server/next/page-cache";
 import { findLandingExample } from "#lib/server/pages/public-agent";

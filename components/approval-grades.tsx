@@ -1,5 +1,5 @@
 /** The grades of human approval, each with one wording, so that no page can blur them. */
-import { type ApprovalMethod, approvalMethods } from "#lib/protocol/statement/statement";
+import { type ApprovalMethod, approvalMethods } from "#lib/protocol/statement/human-approval";
 import { StatusPill, TestMark } from "./ui/status-pill";
 
 interface ApprovalPillProps {

@@ -1,5 +1,5 @@
 /** Who decided, below an approval's grade in a list. */
-import { isApprovalMethod } from "#lib/protocol/statement/statement";
+import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 import { AgentText } from "./agent-text";
 
 interface DecidedLineProps {

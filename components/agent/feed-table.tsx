@@ -10,7 +10,7 @@ import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { WarningPills } from "#components/warning-pills";
 import type { FeedEntry } from "#lib/api/schemas/identity";
-import { isApprovalMethod } from "#lib/protocol/statement/statement";
+import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 
 function Approval({ entry }: { readonly entry: FeedEntry }) {
   const { human_approval_method: method, human_approval_environment: environment } = entry;

@@ -7,7 +7,7 @@ import { DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
-import type { ApprovalMethod } from "#lib/protocol/statement/statement";
+import type { ApprovalMethod } from "#lib/protocol/statement/human-approval";
 import type { Warning } from "#lib/protocol/statement/warnings";
 
 export interface ExampleAttestation {

@@ -12,7 +12,7 @@ import { approvalWords, isUnasked } from "#lib/protocol/approval/approval-words"
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { MESSAGE_NAMES } from "#lib/protocol/presentation/disclosure";
 import type { PresentationHeader } from "#lib/protocol/presentation/presentation";
-import { isApprovalMethod } from "#lib/protocol/statement/statement";
+import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 import { drawWarnings } from "#lib/protocol/statement/warnings";
 import { formatCount } from "#lib/protocol/text/display-text";
 import type { PresentationReport } from "#lib/verifier/checks/presentation-verify";

@@ -4,7 +4,7 @@ import { HashText } from "#components/ui/code-block";
 import type { Definition } from "#components/ui/definition-list";
 import { describeLevel } from "#lib/protocol/approval/approval-words";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import type { BackedApproval } from "#lib/protocol/statement/statement";
+import type { BackedApproval } from "#lib/protocol/statement/human-approval";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 

@@ -6,8 +6,8 @@
 import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { listFacts } from "#lib/protocol/record/facts";
+import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 import type { Reason } from "#lib/protocol/statement/reasons";
-import { isApprovalMethod } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import type { AttestationCheckName } from "#lib/verifier/checks/verify-statement";
 import type { VerifierReport } from "#lib/verifier/report/report";

@@ -2,7 +2,7 @@
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type Facts, factsOfReceipt, type Names, noNames } from "#lib/protocol/record/facts";
-import type { ApprovalMethod } from "#lib/protocol/statement/statement";
+import type { ApprovalMethod } from "#lib/protocol/statement/human-approval";
 import type { WarningCode } from "#lib/protocol/statement/warnings";
 import { warningRows } from "#lib/verifier/checks/warning-rows";
 import { checkTitles } from "./check-titles";

@@ -7,7 +7,7 @@ import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { isUnasked } from "#lib/protocol/approval/approval-words";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { type ApprovalMethod, type BackedMethod, isBacked } from "#lib/protocol/statement/statement";
+import { type ApprovalMethod, type BackedMethod, isBacked } from "#lib/protocol/statement/human-approval";
 import { toFacts, type Verification } from "./facts";
 
 export interface Finding {

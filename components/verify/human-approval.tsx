@@ -12,7 +12,7 @@ import {
   type BackedApproval,
   type BackedMethod,
   isBacked,
-} from "#lib/protocol/statement/statement";
+} from "#lib/protocol/statement/human-approval";
 import { approvalItems } from "./approval-items";
 import type { Verification } from "./facts";
 import { byTrace, isTraced } from "./findings";

@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
-import type { HumanApproval } from "#lib/protocol/statement/statement";
+import type { HumanApproval } from "#lib/protocol/statement/human-approval";
 import type { Verification } from "./facts";
 import { buildFindings } from "./findings";
 import { ReceiptFacts } from "./receipt-facts";

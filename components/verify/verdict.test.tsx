@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { BackedApproval, HumanApproval } from "#lib/protocol/statement/statement";
+import type { BackedApproval, HumanApproval } from "#lib/protocol/statement/human-approval";
 import { describeWarning, type WarningCode, warningCodes } from "#lib/protocol/statement/warnings";
 import { decideVerdict, type VerdictFacts } from "./verdict";
 

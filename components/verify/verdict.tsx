@@ -4,7 +4,7 @@
  */
 
 import { describeBacked, isUnasked } from "#lib/protocol/approval/approval-words";
-import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/statement";
+import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/human-approval";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import { formatCount } from "#lib/protocol/text/display-text";
 

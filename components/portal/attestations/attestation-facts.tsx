@@ -18,7 +18,7 @@ import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describeDecided, labelDecided } from "#lib/protocol/approval/decided-words";
 import { type Facts, listPeople, type Names } from "#lib/protocol/record/facts";
 import { deriveTitle } from "#lib/protocol/record/title";
-import { isBacked } from "#lib/protocol/statement/statement";
+import { isBacked } from "#lib/protocol/statement/human-approval";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 

@@ -10,7 +10,7 @@ import { StatusPill, TestMark, ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { hasWarningPill, WarningPills } from "#components/warning-pills";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
-import { isApprovalMethod } from "#lib/protocol/statement/statement";
+import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 
 interface AttestationRow extends OwnAttestation {
   /** From details that only the organization sees; null if the content is gone. */

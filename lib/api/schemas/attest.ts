@@ -1,7 +1,8 @@
 /** POST /v1/attest (docs/wire.md, Attest). */
 import { z } from "zod";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { backedMethods, traceparentPattern } from "#lib/protocol/statement/statement";
+import { backedMethods } from "#lib/protocol/statement/human-approval";
+import { traceparentPattern } from "#lib/protocol/statement/parent";
 import { zkCredential, zkProof } from "./presentation";
 import {
   action,

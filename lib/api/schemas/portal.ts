@@ -6,7 +6,7 @@ import type { Decider } from "#lib/protocol/approval/decided-by";
 import { authorizationRequestIdPattern } from "#lib/protocol/encoding/bytes";
 import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
 import type { Suggestion } from "#lib/protocol/policy/suggest";
-import { approvalMethods } from "#lib/protocol/statement/statement";
+import { approvalMethods } from "#lib/protocol/statement/human-approval";
 import { markColors, markPattern } from "#lib/protocol/text/organization-name";
 import { authorizationStatuses } from "./authorize";
 import { freezeBody, putToolsBody, registerBody, updateIdentityBody } from "./identity";

@@ -1,7 +1,7 @@
 /** The caller's attestations, and erasing their content. */
 import { z } from "zod";
+import { approvalMethods } from "#lib/protocol/statement/human-approval";
 import { reasonCodes } from "#lib/protocol/statement/reasons";
-import { approvalMethods } from "#lib/protocol/statement/statement";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
 import { attestationFields } from "./attest";
 import { feedEntry } from "./identity";

@@ -1,5 +1,5 @@
 /** The grade of a human approval in words: one wording each, so that no page, picture, feed or pack blurs them. */
-import type { ApprovalMethod, BackedApproval } from "#lib/protocol/statement/statement";
+import type { ApprovalMethod, BackedApproval } from "#lib/protocol/statement/human-approval";
 import { formatCount } from "#lib/protocol/text/display-text";
 
 /** After "Human approval: ". */

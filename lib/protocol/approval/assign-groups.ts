@@ -6,7 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import type { BackedApproval, BackedMethod } from "#lib/protocol/statement/statement";
+import type { BackedApproval, BackedMethod } from "#lib/protocol/statement/human-approval";
 import type { OrganizationMark } from "#lib/protocol/text/organization-name";
 import type { RequiredApprovers } from "./decided-by";
 

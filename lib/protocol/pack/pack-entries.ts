@@ -14,13 +14,8 @@ import {
   type Names,
   noNames,
 } from "#lib/protocol/record/facts";
-import {
-  type ActionPredicate,
-  type BackedMethod,
-  type HumanApproval,
-  isBacked,
-  parseActionStatement,
-} from "#lib/protocol/statement/statement";
+import { type BackedMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/human-approval";
+import { type ActionPredicate, parseActionStatement } from "#lib/protocol/statement/statement";
 import {
   factsOfStatement,
   findWarnings,

@@ -5,7 +5,7 @@
 
 import { type Amount, formatAmount } from "#lib/protocol/approval/amount";
 import { approvalWords, isUnasked } from "#lib/protocol/approval/approval-words";
-import { isBacked } from "#lib/protocol/statement/statement";
+import { isBacked } from "#lib/protocol/statement/human-approval";
 import { escapeHtml, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { addCounts, countPack, type PackCounts, type PackEntry } from "./pack-entries";

@@ -6,13 +6,9 @@
  */
 import { base64UrlEncode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { type HumanApproval, isBacked, isHumanApproved } from "#lib/protocol/statement/human-approval";
 import { PRODUCT_URI } from "#lib/protocol/statement/product";
-import {
-  type HumanApproval,
-  isBacked,
-  isHumanApproved,
-  parseActionStatement,
-} from "#lib/protocol/statement/statement";
+import { parseActionStatement } from "#lib/protocol/statement/statement";
 
 export const DISCLOSURE_SCHEMA = `${PRODUCT_URI}/disclosure/v1`;
 export const BBS_CIPHERSUITE = "BBS_BLS12381G1_XMD:SHA-256_SSWU_RO_";

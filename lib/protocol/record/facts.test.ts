@@ -4,7 +4,7 @@ import type { Decided } from "#lib/protocol/approval/decided-words";
 import { describeDecided, describeUnasked, labelDecided } from "#lib/protocol/approval/decided-words";
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import type { HumanApproval } from "#lib/protocol/statement/statement";
+import type { HumanApproval } from "#lib/protocol/statement/human-approval";
 import { type Facts, factsOfApproval, factsOfReceipt, factsOfRequest, listFacts, listPeople } from "./facts";
 
 const finance = "01a21220-337e-7f65-8330-7e7bf12339f0";

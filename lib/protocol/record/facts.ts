@@ -18,13 +18,9 @@ import {
 } from "#lib/protocol/approval/decided-words";
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import {
-  type ActionPredicate,
-  type BackedApproval,
-  isBacked,
-  type ParentLink,
-  readParent,
-} from "#lib/protocol/statement/statement";
+import { type BackedApproval, isBacked } from "#lib/protocol/statement/human-approval";
+import { type ParentLink, readParent } from "#lib/protocol/statement/parent";
+import type { ActionPredicate } from "#lib/protocol/statement/statement";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { isTime, readableTime } from "#lib/protocol/time/time-words";
 

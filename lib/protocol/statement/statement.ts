@@ -4,7 +4,7 @@
  */
 
 import { type ApprovalStop, isApprovalStop } from "#lib/protocol/approval/approval-end";
-import { isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,
   isCanonicalText,
@@ -15,6 +15,8 @@ import {
 import { isRecordPlace, type RecordPlace } from "#lib/protocol/record/agent-record";
 import { isNotBefore, type NotBefore } from "#lib/protocol/time/not-before-shape";
 import { isTime } from "#lib/protocol/time/time-words";
+import { backedMethods, type HumanApproval, isBacked } from "./human-approval";
+import { isChained, isHexId } from "./parent";
 import { PRODUCT_URI } from "./product";
 
 /*
@@ -76,48 +78,6 @@ export interface RegisteredIdentity {
   code_hash: string | null;
   /** hex SHA-256 of the canonical manifest */
   tool_manifest_hash: string | null;
-}
-
-/** Who decided, from the authorization that backs the attestation; the last two are never counted as a human. */
-export const backedMethods = [
-  "proof_of_personhood",
-  "enrolled_proof_of_personhood",
-  "enrolled_approver",
-  "standing_approval",
-  "rule",
-] as const;
-export type BackedMethod = (typeof backedMethods)[number];
-export const approvalMethods = ["none", "hash", ...backedMethods] as const;
-export type ApprovalMethod = (typeof approvalMethods)[number];
-
-export function isApprovalMethod(value: unknown): value is ApprovalMethod {
-  return approvalMethods.some((known) => known === value);
-}
-
-export type BackedApproval = {
-  method: BackedMethod;
-  /** The weakest of the World ID proofs; `none` without any. */
-  level: string;
-  request_hash: string;
-  authorization_hash: string;
-  nullifier_hashes: string[];
-  approver_ids: string[];
-  environment: string;
-  inputs_bound: boolean;
-};
-
-export type HumanApproval =
-  | { method: "none" }
-  | { method: "hash"; approver_hash: string | null }
-  | BackedApproval;
-
-export function isBacked(approval: HumanApproval): approval is BackedApproval {
-  return approval.method !== "none" && approval.method !== "hash";
-}
-
-/** `human_approved` means that a human approved this very request, asserted or proven. */
-export function isHumanApproved({ method }: HumanApproval): boolean {
-  return method !== "none" && method !== "standing_approval" && method !== "rule";
 }
 
 /** Set if a trace reported the action: ids as its exporter sent them, null where a log record has none. */
@@ -239,33 +199,6 @@ function isHumanApproval(value: unknown): value is HumanApproval {
 function isClientJudged({ client }: JsonObject, { client_gap: gap }: JsonObject): boolean {
   return client === undefined ? gap === undefined : isClientNumber(client) && typeof gap === "boolean";
 }
-
-export const traceparentPattern = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-/** Attestation by whose authority an agent acts, of this or another instance. */
-export type ParentLink = { id: string; payload_hash: string; origin: string };
-
-function isParentLink(value: JsonValue): value is ParentLink {
-  if (!isJsonObject(value)) return false;
-  const { id, payload_hash, origin, ...others } = value;
-  return (
-    isUuid(String(id)) &&
-    isHexId(payload_hash, 64) &&
-    typeof origin === "string" &&
-    Object.keys(others).length === 0
-  );
-}
-
-export function readParent({ parent }: JsonObject): ParentLink | null {
-  return parent !== undefined && isParentLink(parent) ? parent : null;
-}
-
-const isChained = ({ parent, traceparent }: JsonObject): boolean =>
-  (parent === undefined || isParentLink(parent)) &&
-  (traceparent === undefined || traceparentPattern.test(String(traceparent)));
-
-const isHexId = (value: JsonValue | undefined, digits: number) =>
-  typeof value === "string" && value.length === digits && /^[0-9a-f]+$/.test(value);
 
 function isTraceMark(value: JsonValue): value is TraceMark {
   if (!isJsonObject(value)) return false;

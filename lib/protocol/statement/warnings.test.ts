@@ -3,8 +3,9 @@
 import { describe, expect, it } from "vitest";
 import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
 import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import type { BackedApproval } from "./human-approval";
 import { buildToolManifest } from "./identity-checks";
-import type { ActionPredicate, BackedApproval } from "./statement";
+import type { ActionPredicate } from "./statement";
 import {
   describeWarning,
   drawWarnings,

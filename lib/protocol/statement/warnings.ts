@@ -5,8 +5,9 @@
  */
 import { type ApprovalStop, approvalStops } from "#lib/protocol/approval/approval-end";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { isBacked } from "./human-approval";
 import { listUnregisteredTools } from "./identity-checks";
-import { isBacked, type UnplacedPredicate } from "./statement";
+import type { UnplacedPredicate } from "./statement";
 
 export const warningCodes = [
   "agent_signature_invalid",

@@ -5,7 +5,7 @@ import { cache } from "react";
 import type { KeyHistoryResponse } from "#lib/api/schemas/identity";
 import { warningsFilter } from "#lib/api/schemas/record";
 import { AppError } from "#lib/errors";
-import { approvalMethods } from "#lib/protocol/statement/statement";
+import { approvalMethods } from "#lib/protocol/statement/human-approval";
 import { takePreloadedData } from "#lib/server/next/page-cache";
 import { countPage } from "#lib/server/next/page-limits";
 import { getApp } from "#lib/server/singleton";

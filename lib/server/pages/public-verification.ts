@@ -14,7 +14,7 @@ import {
   type HumanApproval,
   isApprovalMethod,
   isBacked,
-} from "#lib/protocol/statement/statement";
+} from "#lib/protocol/statement/human-approval";
 import { readIdentity } from "#lib/services/accounts/organization-identity";
 import type { Context } from "#lib/services/approvals/context";
 import { readNeighbours } from "#lib/services/attestations/record";

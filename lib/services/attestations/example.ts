@@ -3,8 +3,8 @@
 import { and, isNotNull } from "drizzle-orm";
 import { attestations } from "#lib/db/schema";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
+import type { HumanApproval } from "#lib/protocol/statement/human-approval";
 import { publicUrl } from "#lib/protocol/statement/product";
-import type { HumanApproval } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import type { Context } from "#lib/services/approvals/context";
 import { ofOrganization, readAttestations } from "./list";

@@ -11,7 +11,7 @@ import { AppError } from "#lib/errors";
 import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
 import { formatAmount } from "#lib/protocol/approval/amount";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
-import { isApprovalMethod } from "#lib/protocol/statement/statement";
+import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 import { escapeHtml, formatCount, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { parseNewestKeys, selectNewestKeys } from "#lib/services/agents/agent-changes";
 import { agentNotFound, type FoundAgent, isSlug, slugKey } from "#lib/services/agents/agents";

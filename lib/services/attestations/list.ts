@@ -15,15 +15,9 @@ import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { hexDecode, hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type Facts, factsOfReceipt, type Names, noNames } from "#lib/protocol/record/facts";
+import { type HumanApproval, isBacked, isHumanApproved } from "#lib/protocol/statement/human-approval";
 import { publicUrl } from "#lib/protocol/statement/product";
-import {
-  type ActionStatement,
-  type HumanApproval,
-  isBacked,
-  isHumanApproved,
-  parseCanonical,
-  subjectDigest,
-} from "#lib/protocol/statement/statement";
+import { type ActionStatement, parseCanonical, subjectDigest } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import { parseSearched, type Searched } from "#lib/protocol/text/mixed-script";
 import { slugKey } from "#lib/services/agents/agents";

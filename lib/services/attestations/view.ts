@@ -7,10 +7,10 @@ import type { PublishedKey } from "#lib/log/signing/signing-keys";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { RecordPlace } from "#lib/protocol/record/agent-record";
+import { isHumanApproved } from "#lib/protocol/statement/human-approval";
 import { publicUrl } from "#lib/protocol/statement/product";
 import {
   type ActionStatement,
-  isHumanApproved,
   readClientNumber,
   type UnplacedPredicate,
 } from "#lib/protocol/statement/statement";

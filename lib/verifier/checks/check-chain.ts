@@ -4,7 +4,7 @@
  */
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { fail, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
-import { readParent } from "#lib/protocol/statement/statement";
+import { readParent } from "#lib/protocol/statement/parent";
 import { readOrigin } from "#lib/protocol/tlog/checkpoint";
 import type { Verdict, VerifierCheck } from "#lib/verifier/report/report";
 import { parseReceipt, UnreadableError } from "./evidence";

@@ -1,10 +1,21 @@
 /** Checks that the receipts that a reader holds are in the followed record. */
 import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
+import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { bytesEqual, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
 import type { ReadReceipt, RecordEntry } from "./check-record";
 import type { SignedEntry } from "./record-checks";
+
+/** Follows from the approval but for the questions, which only the old request's owner has: both were one transaction. */
+export function readCancelled(object: JsonValue): ReadReceipt["cancelled"] {
+  const { request, key_id } = parseHumanAuthorization(object) ?? {};
+  if (request?.amends === undefined || key_id === undefined) return null;
+  const { created_at: decided_at, amends } = request;
+  const { request_hash } = amends;
+  return { decision: "cancelled", request_hash, decided_at, key_id, authorization_hash: null };
+}
 
 export function findReused(read: readonly ReadReceipt[]) {
   const used = new Map<number, number>();

@@ -4,7 +4,6 @@
  */
 
 import type { Decision } from "#lib/protocol/approval/approval-decision";
-import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { base64Decode, bytesEqual, hexEncode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { decodeHeadRow } from "#lib/protocol/record/agent-heads";
@@ -170,7 +169,7 @@ async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadRece
   const { payloadHash, humanAuthorization } = parseReceipt(text);
   const signed = place ? { place, payloadHash } : null;
   const decided = signed && isJsonObject(humanAuthorization) ? readDecided(humanAuthorization) : null;
-  const cancelled = decided && readCancelled(humanAuthorization);
+  const cancelled = decided && (await loadReceiptChecks()).readCancelled(humanAuthorization);
   return {
     signed,
     decided,
@@ -187,19 +186,11 @@ export function readDecided(object: JsonObject): SignedEntry | null {
   return { place, payloadHash: parseLogLeaf(base64Decode(String(entry))).payloadHash };
 }
 
-/** Follows from the approval but for the questions, which only the old request's owner has: both were one transaction. */
-function readCancelled(object: JsonValue): ReadReceipt["cancelled"] {
-  const { request, key_id } = parseHumanAuthorization(object) ?? {};
-  if (request?.amends === undefined || key_id === undefined) return null;
-  const { created_at: decided_at, amends } = request;
-  const { request_hash } = amends;
-  return { decision: "cancelled", request_hash, decided_at, key_id, authorization_hash: null };
-}
-
 const isSameSlug = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
 
-/** Snapshot checks load with the record, not with the page. */
+/** What not every record needs loads with the record, not with the page. */
 const loadCounting = () => import("./check-counted");
+const loadReceiptChecks = () => import("./check-receipts");
 
 interface Followed {
   walk: RecordWalk;
@@ -270,7 +261,7 @@ async function checkNewest(
   if (decided && !(listed && bytesEqual(listed, decided.payloadHash)))
     return fail("record_entry_mismatch", { number: foreign });
   if (decided) {
-    const { findReused, findAmendedOpen } = await import("./check-receipts");
+    const { findReused, findAmendedOpen } = await loadReceiptChecks();
     const wrong = findReused([...read, own]) ?? findAmendedOpen(first.agentId, entries, [own]);
     if (wrong) return wrong;
   }
@@ -286,7 +277,7 @@ async function compareReceipts(
   held: ReadonlyMap<number, SignedEntry>,
 ): Promise<Outcome> {
   if (read.length === 0) return skip("record_no_receipts");
-  const { checkReceipts } = await import("./check-receipts");
+  const { checkReceipts } = await loadReceiptChecks();
   return checkReceipts({ agentId: first.agentId, length: walk.head().sequence, entries }, read, held);
 }
 

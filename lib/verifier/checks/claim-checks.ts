@@ -16,16 +16,11 @@ import {
   isRecordPlace,
   type RecordPlace,
 } from "#lib/protocol/record/agent-record";
+import { type BackedApproval, isBacked } from "#lib/protocol/statement/human-approval";
 import { checkAgentSignature, checkCodeHash, checkTools } from "#lib/protocol/statement/identity-checks";
 import { fail, pass, skip } from "#lib/protocol/statement/outcome";
 import type { CostlyChecks } from "#lib/protocol/statement/receipt";
-import {
-  type ActionPredicate,
-  type ActionStatement,
-  type BackedApproval,
-  isBacked,
-  type Verdict,
-} from "#lib/protocol/statement/statement";
+import type { ActionPredicate, ActionStatement, Verdict } from "#lib/protocol/statement/statement";
 import { parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { miss, type RecordOutcome, type Subject, withoutPayload } from "./record-checks";
 

@@ -14,12 +14,12 @@ import {
 } from "#lib/protocol/encoding/canonical-json";
 import { computeDsseKeyId, encodePublicKeyPem } from "#lib/protocol/keys/ed25519";
 import { computeLogId } from "#lib/protocol/statement/bundle";
+import { isHumanApproved } from "#lib/protocol/statement/human-approval";
 import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
 import type { Receipt, TrustedKey } from "#lib/protocol/statement/receipt";
 import {
   type ActionPredicate,
   type ActionStatement,
-  isHumanApproved,
   STATEMENT_MEDIA_TYPE,
 } from "#lib/protocol/statement/statement";
 import { readOrigin, type VerifierKey } from "#lib/protocol/tlog/checkpoint";

@@ -9,8 +9,8 @@
 
 import type { HumanAuthorization } from "#lib/protocol/approval/approval";
 import { chooseMethod } from "#lib/protocol/approval/assign-groups";
+import type { BackedMethod } from "#lib/protocol/statement/human-approval";
 import type { Outcome } from "#lib/protocol/statement/outcome";
-import type { BackedMethod } from "#lib/protocol/statement/statement";
 import {
   type AuthorizationVerifyOptions,
   checkAmendment,

@@ -1,6 +1,6 @@
 /** Warnings beside the checks that they are about: a check that passes with a warning is not shown as a plain yes. */
 
-import type { ApprovalMethod } from "#lib/protocol/statement/statement";
+import type { ApprovalMethod } from "#lib/protocol/statement/human-approval";
 import type { Warning, WarningCode } from "#lib/protocol/statement/warnings";
 import type { AttestationCheckName } from "./verify-statement";
 

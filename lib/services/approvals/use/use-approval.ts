@@ -17,7 +17,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from "#lib/protocol/encoding/canonical-json";
-import type { HumanApproval } from "#lib/protocol/statement/statement";
+import type { HumanApproval } from "#lib/protocol/statement/human-approval";
 import type { Context } from "#lib/services/approvals/context";
 import { judgeByRulesNow, type RuleStop, rulesSeen } from "#lib/services/approvals/request/rules-now";
 
