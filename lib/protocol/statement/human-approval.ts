@@ -1,4 +1,4 @@
-/** What an attestation says of people: `predicate.human_approval`. Apart from the whole payload, which pages don't parse. */
+/** People's approval in a signed payload, `predicate.human_approval`: apart from the payload, whose parser pages don't need. */
 
 /** Who decided, from the authorization that backs the attestation; the last two are never counted as a human. */
 export const backedMethods = [

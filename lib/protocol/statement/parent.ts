@@ -1,4 +1,4 @@
-/** What an attestation follows from: `predicate.request.parent` and `traceparent`. */
+/** Links from an attestation to others: `predicate.request.parent` and `traceparent`. */
 import { isUuid } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 

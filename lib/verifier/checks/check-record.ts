@@ -188,7 +188,7 @@ export function readDecided(object: JsonObject): SignedEntry | null {
 
 const isSameSlug = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
 
-/** What not every record needs loads with the record, not with the page. */
+/** Loaded with the record, not with the page: few records need them. */
 const loadCounting = () => import("./check-counted");
 const loadReceiptChecks = () => import("./check-receipts");
 
