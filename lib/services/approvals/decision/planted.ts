@@ -4,7 +4,7 @@
  */
 import { and, eq, gt, isNull, lte, or, type SQL } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
-import { plantedRequests, plantedStatements } from "#lib/db/schema";
+import { looks, plantedRequests, plantedStatements } from "#lib/db/schema";
 import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import { type LogEntry, type LogEntryKind, signStatement, submitSigned } from "#lib/log/sequencer/entry";
@@ -139,6 +139,8 @@ export async function openPlanted(
       .update(plantedRequests)
       .set({ status, outcome, decided_at: endedAt })
       .where(eq(plantedRequests.id, id));
+    // They have names.
+    await tx.delete(looks).where(eq(looks.request_id, id));
     return null;
   });
 }
