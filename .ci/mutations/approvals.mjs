@@ -563,8 +563,8 @@ export const mutations = [
   {
     threat: "What was planted is chosen after the fact",
     file: "lib/protocol/approval/planted.ts",
-    from: '(times.get(plantedHash(one)) ?? "~") <= schedule.until',
-    to: "true",
+    from: '?? "~") <= schedule.until',
+    to: '?? "~") <= "~"',
     test: "lib/services/approvals/planted.service.test.ts",
   },
   {

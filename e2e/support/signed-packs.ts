@@ -13,6 +13,14 @@ import { buildDecisionStatement, type Decision } from "#lib/protocol/approval/ap
 import { describeBacking } from "#lib/protocol/approval/assign-groups";
 import type { DecidedByGrant, GrantTerms } from "#lib/protocol/approval/decided-by";
 import {
+  buildPlantedStatement,
+  type PackedPlanted,
+  type PlantedEntry,
+  type PlantedStatement,
+  plantedHash,
+  plantedOrganization,
+} from "#lib/protocol/approval/planted";
+import {
   base64Decode,
   base64Encode,
   concatBytes,
@@ -39,7 +47,7 @@ import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statem
 import { encodeVerifierKey, makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { consistencyRanges, inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
-import { enrolledRequest, makePasskeyApproval, testRoster } from "./enrolled-approvals";
+import { enrolledRequest, groupId, makePasskeyApproval, testRoster } from "./enrolled-approvals";
 import { signForTest, testFacts, testKeyId } from "./human-authorization";
 import { forge, type Json, type PackedFiles } from "./packs";
 
@@ -329,6 +337,86 @@ export function createSignedLog() {
     },
   };
   return built;
+}
+
+/** Made before anything is hashed, of what the log gets, and of the file that the pack has: honest unless they are changed. */
+export interface PlantedLie {
+  documents?: (schedules: PackedPlanted["schedules"]) => void;
+  log?: (statements: PlantedStatement[]) => void;
+  files?: (files: PackedFiles, planted: PackedPlanted) => void;
+  statement?: (statement: Json) => void;
+  hasNoApproval?: boolean;
+}
+
+export const plantedEntryHash = (n: number) => plantedHash(plantedEntry(n));
+export const plantedEntry = (n: number): PlantedEntry => ({
+  ...{ request_id: `areq_p${n}`, at: `2026-11-0${n + 1}T09:00:00.000Z`, salt: saltOf(n) },
+  fact: (["payee", "amount", "agent"] as const)[n % 3] ?? "payee",
+});
+
+/** An approval, and planted requests of two groups: of five, one was approved and one wasn't opened. */
+export async function makePlantedPack({
+  documents,
+  log,
+  files: change,
+  ...more
+}: PlantedLie): Promise<Uint8Array> {
+  const { organization } = enrolledRequest;
+  const schedules = [["denied", "approved", null] as const, ["corrected", "withdrawn"] as const].map(
+    (outcomes, number) => ({
+      name: ["finance", "legal"][number] ?? "",
+      schedule: {
+        ...{ version: 1 as const, organization, group: groupId(number) },
+        ...{ from: "2026-11-01T00:00:00.000Z", until: signedPeriod.to },
+        entries: outcomes.map((_, n) => plantedEntryHash(3 * number + n)).sort(),
+      },
+      openings: outcomes.flatMap((outcome, n) => {
+        if (outcome === null) return [];
+        const entry = plantedEntry(3 * number + n);
+        const request_hash = outcome === "withdrawn" ? null : `${number}${n}`.repeat(32);
+        return [
+          {
+            version: 1 as const,
+            schedule: "",
+            entry,
+            request_hash,
+            outcome,
+            ended_at: "2026-11-10T00:00:00.000Z",
+          },
+        ];
+      }),
+    }),
+  );
+  documents?.(schedules);
+  const shared = { organization: plantedOrganization(organization), key_id: testKeyId };
+  const statements = schedules.flatMap(({ schedule, openings }): PlantedStatement[] => {
+    const digest = plantedHash(schedule);
+    for (const one of openings) one.schedule ||= digest;
+    return [
+      { kind: "schedule", digest, ...shared, at: "2026-10-31T00:00:00.000Z", until: schedule.until },
+      ...openings.map((one) => ({
+        ...{ kind: "opening" as const, digest: plantedHash(one), ...shared },
+        ...{ at: "2026-11-11T00:00:00.000Z", schedule: digest },
+      })),
+    ];
+  });
+  log?.(statements);
+  const made = createSignedLog();
+  await made.stateRoster();
+  for (const one of statements) {
+    const statement = JSON.parse(textOf(buildPlantedStatement(one)));
+    more.statement?.(statement);
+    await made.state(canonicalBytes(statement));
+  }
+  if (more.hasNoApproval) await made.attest(0);
+  else await made.decide("approved", 0, { approval: approveByPeople(1, 0) });
+  return made.pack({
+    change: (files) => {
+      const planted: PackedPlanted = { version: 1, organization, schedules };
+      change?.(files, planted);
+      if (!files.has(packFiles.planted)) files.set(packFiles.planted, encodePackJson(planted));
+    },
+  });
 }
 
 /** Context that rules saw of a request, and what they said. */

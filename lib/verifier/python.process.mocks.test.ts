@@ -74,6 +74,10 @@ import {
   approveByGrant,
   approveByPeople,
   createSignedLog,
+  makePlantedPack,
+  type PlantedLie,
+  plantedEntry,
+  plantedEntryHash,
   ruledBy,
   signedPeriod,
   signedTerms,
@@ -1469,6 +1473,270 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     const warning = "number 4 was attested after number 3 took back its standing approval";
     expect(found["warnings"]).toEqual(failed.length > 0 ? [] : [warning]);
     expect((await agree([found]))["pack"]).toBe(1);
+  });
+
+  it("agree on planted requests in a pack: what was committed to, opened and counted", async () => {
+    const before = "the log doesn't have the schedule H before it begins";
+    const shape = "not schedules and openings";
+    const after = "the log doesn't have an opening of H after it";
+    const time = "an opening of H is of another time";
+    const caught = (one: number, two: number) =>
+      `finance caught ${one} of 3 planted requests; legal caught ${two} of 2 planted requests`;
+    const late = (count: string) => `${count} not opened in time, and counts as missed`;
+    const one = late("1 planted request of finance was");
+    type Packed = ReturnType<typeof parse>;
+    const ofFirst = (change: (first: Packed) => void): PlantedLie => ({
+      documents: ([first]) => change(first as Packed),
+    });
+    const opening = (change: object, n = 0) => ofFirst(({ openings }) => Object.assign(openings[n], change));
+    const entry = (change: object) => ofFirst(({ openings }) => Object.assign(openings[0].entry, change));
+    const schedule = (change: object) => ofFirst((first) => Object.assign(first.schedule, change));
+    const log = (change: (statements: Packed[]) => void): PlantedLie => ({
+      log: change as PlantedLie["log"] & {},
+    });
+    const file = (change: (planted: Packed, files: PackedFiles) => void): PlantedLie => ({
+      files: (files, planted) => change(planted, files),
+    });
+    const stated = (change: object, at = 0) => log((all) => Object.assign(all[at] ?? {}, change));
+    const stateTwice = (change: object, isFirst: boolean) =>
+      log((all) => all.splice(isFirst ? 1 : 2, 0, { ...all[1], ...change }));
+    const tooLate = { at: "2026-11-22T00:00:00.001Z" };
+    const approved = canonicalHash(approveByPeople(1, 0).request as unknown as JsonObject);
+    const other = "0198c0de-0000-7000-8000-000000000009";
+    const changeStatements = (change: (statements: Packed[]) => void) =>
+      file((_, files) => {
+        const page = parse(files, numberedFile("statements", 1));
+        change(page.statements);
+        files.set(numberedFile("statements", 1), encodePackJson(page));
+      });
+
+    const lies: [lie: string, said: string, PlantedLie, warnings?: string[]][] = [
+      ["none", caught(1, 1), {}, [one]],
+      ["none of the period", "no schedule ends in the period", { documents: (all) => all.splice(0) }, []],
+      [
+        "two of a group",
+        "legal caught 2 of 5 planted requests",
+        schedule({ group: groupId(1) }),
+        [late("1 planted request of legal was")],
+      ],
+      [
+        "opened too late",
+        caught(0, 1),
+        stated(tooLate, 1),
+        ["2 planted requests of finance were not opened in time, and count as missed"],
+      ],
+      ["opened in the last moment", caught(1, 1), stated({ at: signedPeriod.to }, 1), [one]],
+      [
+        "opened too late, and again",
+        caught(0, 1),
+        stateTwice(tooLate, true),
+        ["2 planted requests of finance were not opened in time, and count as missed"],
+      ],
+      ["opened in time, and again", caught(1, 1), stateTwice(tooLate, false), [one]],
+      [
+        "opened late for another schedule too",
+        caught(1, 1),
+        stateTwice({ ...tooLate, schedule: "ab".repeat(32) }, true),
+        [one],
+      ],
+      [
+        "opened late by another too",
+        caught(1, 1),
+        stateTwice({ ...tooLate, organization: "ab".repeat(32) }, true),
+        [one],
+      ],
+      [
+        "another's schedule",
+        caught(1, 1),
+        log((all) => all.push({ ...all[0], digest: "ab".repeat(32), organization: "cd".repeat(32) })),
+        [one],
+      ],
+      [
+        "a schedule of a later period",
+        caught(1, 1),
+        log((all) => all.push({ ...all[0], digest: "ab".repeat(32), until: "2026-11-22T00:00:00.001Z" })),
+        [one],
+      ],
+      [
+        "a schedule of the period before",
+        caught(1, 1),
+        log((all) => all.push({ ...all[0], digest: "ab".repeat(32), until: signedPeriod.from })),
+        [one],
+      ],
+      ["a schedule without a hash", caught(1, 1), log((all) => all.push({ ...all[0], digest: "ab" })), [one]],
+      [
+        "a schedule until no time",
+        caught(1, 1),
+        log((all) => all.push({ ...all[0], digest: "ab".repeat(32), until: "2026-11-21T12" })),
+        [one],
+      ],
+      ["beside no approval", caught(1, 1), { hasNoApproval: true }, [one]],
+      ["committed to as it begins", caught(1, 1), stated({ at: "2026-11-01T00:00:00.000Z" }), [one]],
+
+      ["committed to after it begins", before, stated({ at: "2026-11-01T00:00:00.001Z" })],
+      ["never committed to", before, log((all) => all.shift())],
+      ["committed to by another", before, stated({ organization: "ab".repeat(32) })],
+      ["committed to with another end", before, stated({ until: "2026-11-21T23:00:00.000Z" })],
+      [
+        "committed to by an opening",
+        before,
+        stated({ kind: "opening", schedule: "ab".repeat(32), until: undefined }),
+      ],
+      ["committed to as something else", before, stated({ kind: "promise" })],
+      ["committed to with another field", before, stated({ promise: true })],
+      ["committed to at no time", before, stated({ at: "2026-10-31" })],
+      ["committed to without an end", before, stated({ until: "later" })],
+      ["committed to by a key without a name", before, stated({ key_id: 1 })],
+      ["committed to by nobody", before, stated({ organization: "AB".repeat(32) })],
+      [
+        "committed to under another name",
+        before,
+        { statement: ({ subject }) => Object.assign(subject[0], { name: "planted" }) },
+      ],
+      ["committed to among others", before, { statement: ({ subject }) => subject.push(subject[0]) }],
+      [
+        "committed to by an untrusted key",
+        before,
+        changeStatements((all) => Object.assign(all[1] ?? {}, { key_id: "other" })),
+      ],
+      [
+        "committed to without a signature",
+        before,
+        changeStatements((all) => Object.assign(all[1] ?? {}, { signature: all[2]?.signature })),
+      ],
+      [
+        "unreadable statements",
+        "the service's own statements can't be read",
+        changeStatements((all) => Object.assign(all[1] ?? {}, { number: 3 })),
+      ],
+      ["a schedule is left out", "the schedule H is missing", file(({ schedules }) => schedules.shift())],
+      [
+        "a schedule is there twice",
+        "a schedule is there twice",
+        file(({ schedules }) => schedules.push(schedules[0])),
+      ],
+      [
+        "it ends after the period",
+        "the schedule H doesn't end in the period",
+        schedule({ until: "2026-11-22T00:00:00.001Z" }),
+      ],
+      [
+        "it ends before the period",
+        "the schedule H doesn't end in the period",
+        schedule({ until: signedPeriod.from }),
+      ],
+      [
+        "an opening is left out",
+        "an opening of H is missing",
+        file(({ schedules }) => schedules[0].openings.pop()),
+      ],
+      [
+        "an opening is changed",
+        "an opening of H is missing",
+        file(({ schedules }) => Object.assign(schedules[0].openings[1], { outcome: "denied" })),
+      ],
+      [
+        "an entry is opened twice",
+        "an entry of H is opened twice",
+        ofFirst(({ openings }) => openings.push({ ...openings[1], outcome: "denied" })),
+      ],
+      ["an opening isn't in the log", after, log((all) => all.splice(1, 1))],
+      ["an opening is before its schedule", after, log((all) => all.unshift(...all.splice(1, 1)))],
+      ["an opening is logged as another schedule's", after, stated({ schedule: "ab".repeat(32) }, 1)],
+      [
+        "an opening is logged as a schedule",
+        after,
+        stated({ kind: "schedule", until: signedPeriod.from, schedule: undefined }, 1),
+      ],
+      ["an opening is logged as something else", after, stated({ kind: "promise" }, 1)],
+      ["an opening is logged by another", after, stated({ organization: "ab".repeat(32) }, 1)],
+      ["an opening is of another schedule", after, opening({ schedule: "ab".repeat(32) })],
+      [
+        "an opening is of what wasn't committed to",
+        "an opening is of nothing that H commits to",
+        entry({ request_id: "areq_easy" }),
+      ],
+      [
+        "an opening is of the other group's",
+        "an opening is of nothing that H commits to",
+        opening({ entry: plantedEntry(3) }),
+      ],
+      ["it was to be shown before", time, schedule({ from: "2026-11-01T09:00:00.001Z" })],
+      [
+        "it was to be shown after",
+        time,
+        ofFirst((first) => {
+          Object.assign(first.openings[0].entry, tooLate);
+          first.openings[0].ended_at = tooLate.at;
+          Object.assign(first.schedule, {
+            entries: [1, 2].map(plantedEntryHash).concat(canonicalHash(first.openings[0].entry)).sort(),
+          });
+        }),
+      ],
+      ["it ended before it was shown", time, opening({ ended_at: "2026-11-01T08:59:59.999Z" })],
+      ["it was approved", "a planted request was approved", opening({ request_hash: approved })],
+      [
+        "they are another's",
+        "they are of another organization than the approvals",
+        file((planted) => Object.assign(planted, { organization: other, schedules: [] })),
+      ],
+      ["said to be another's", shape, file((planted) => Object.assign(planted, { organization: other }))],
+
+      ["of version true", shape, file((planted) => Object.assign(planted, { version: true }))],
+      ["with another field", shape, file((planted) => Object.assign(planted, { note: "" }))],
+      ["without schedules", shape, file((planted) => Object.assign(planted, { schedules: {} }))],
+      [
+        "of no organization",
+        shape,
+        file((planted) => Object.assign(planted, { organization: "mine", schedules: [] })),
+      ],
+      ["a name is a number", shape, file(({ schedules }) => Object.assign(schedules[0], { name: 1 }))],
+      ["openings are none", shape, file(({ schedules }) => Object.assign(schedules[0], { openings: {} }))],
+      ["a schedule of version 2", shape, schedule({ version: 2 })],
+      ["a group without an id", shape, schedule({ group: "finance" })],
+      ["a schedule ends as it begins", shape, schedule({ from: signedPeriod.to })],
+      ["a schedule begins at no time", shape, schedule({ from: "2026-11-01" })],
+      ["a schedule ends at no time", shape, schedule({ until: "2026-11-31T00:00:00.000Z" })],
+      ["a schedule of nothing", shape, schedule({ entries: [] })],
+      ["an entry without a hash", shape, schedule({ entries: ["ab"] })],
+      ["entries that fall", shape, ofFirst((first) => first.schedule.entries.reverse())],
+      ["an entry counts twice", shape, ofFirst(({ schedule: { entries } }) => entries.push(entries.at(-1)))],
+      ["an opening of version 2", shape, opening({ version: 2 })],
+      ["an opening of no schedule", shape, opening({ schedule: "ab" })],
+      ["an opening without a hash", shape, opening({ request_hash: null })],
+      ["an opening with a short hash", shape, opening({ request_hash: "ab" })],
+      ["an unknown outcome", shape, opening({ outcome: "seen" })],
+      ["a list as outcome", shape, opening({ outcome: ["denied"] })],
+      ["an end at no time", shape, opening({ ended_at: "2026-11-10" })],
+      ["an entry without an id", shape, entry({ request_id: 1 })],
+      ["an entry at no time", shape, entry({ at: "soon" })],
+      ["a list as fact", shape, entry({ fact: ["payee"] })],
+      ["a short salt", shape, entry({ salt: "AAAA" })],
+      ["an entry with another field", shape, entry({ version: 1 })],
+    ];
+    const cases: Case[] = [];
+    for (const [lie, said, change, warnings] of lies) {
+      const found = await judgePack(lie, await makePlantedPack(change));
+      const check = (found["checks"] as Packed[]).find(({ name }) => name === "planted requests");
+      const words = String(check?.detail)
+        .replace(/^planted\.json: /, "")
+        .replace(/[0-9a-f]{64}/, "H");
+      expect([lie, check?.status, words]).toEqual([lie, warnings ? "pass" : "fail", said]);
+      if (warnings) expect([lie, found["warnings"]]).toEqual([lie, warnings]);
+      cases.push(found);
+    }
+    const honest = await makePlantedPack({});
+    const random = createRandom(seed + 6);
+    for (let n = 0; n < 60; n += 1) {
+      const files = unpack(honest);
+      const changed = mutate(parse(files, packFiles.planted), [{}], random);
+      files.set(
+        packFiles.planted,
+        typeof changed === "string" ? utf8Encode(changed) : encodePackJson(changed),
+      );
+      cases.push(await judgePack(`planted ${n}`, await forge(files, true).catch(() => pack(files))));
+    }
+    expect((await agree(cases))["pack"]).toBe(cases.length);
   });
 
   it("agree on derivations of suggested rules in a pack", async () => {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,15 @@ def compare_pack(case: dict[str, Any]) -> str | None:
     trust = read_trust(case["keys"], TrustedKeys()) if case["keys"] else None
     report = verify_pack(base64.b64decode(case["pack"]), trust, evidence_only=True)
     # Which the other one compares, and this one names.
-    own = ("report", "verifier", "planted requests", *NOT_DONE_IN_PACKS)
+    own = ("report", "verifier", *NOT_DONE_IN_PACKS)
     theirs = [check for check in case["checks"] if check["name"] not in own]
-    found = [(check.name, check.status, check.reason) for check in report.checks if check.name not in own]
-    expected = [(check["name"], check["status"], check.get("reason")) for check in theirs]
-    failed = [[name for name, status, _ in checks if status == "fail"][:1] for checks in (found, expected)]
+    ours = [asdict(check) for check in report.checks if check.name not in own]
+    found, expected = (
+        # Words about planted requests count too: they have the numbers, or one of many reasons.
+        [(one["name"], one["status"], one.get("reason"), one["name"] == "planted requests" and one["detail"]) for one in checks]
+        for checks in (ours, theirs)
+    )
+    failed = [[one[0] for one in checks if one[1] == "fail"][:1] for checks in (found, expected)]
     if case["is_changed"] and all(failed):
         # Both find the same fault first in a changed file. Each names in its own way what follows from a lost shape.
         return None if failed[0] == failed[1] and report.verdict == "invalid" else f"{failed} (here, there)"

@@ -86,7 +86,7 @@ function hasFields(value: unknown, ...names: string[]): value is Record<string, 
 }
 const isHash = (value: unknown): value is string => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 const isId = (value: unknown): boolean => typeof value === "string" && isUuid(value);
-const isOneOf = (known: readonly string[], value: unknown) => known.includes(String(value));
+const isOneOf = (known: readonly unknown[], value: unknown) => known.includes(value);
 
 function isEntry(value: unknown): value is PlantedEntry {
   if (!hasFields(value, "request_id", "at", "fact", "salt")) return false;
@@ -175,7 +175,7 @@ export function isPackedPlanted(value: unknown): value is PackedPlanted {
     one["schedule"].organization === organization &&
     Array.isArray(one["openings"]) &&
     one["openings"].every(isPlantedOpening);
-  return version === 1 && Array.isArray(schedules) && schedules.every(isOne);
+  return version === 1 && isId(organization) && Array.isArray(schedules) && schedules.every(isOne);
 }
 
 /**
@@ -235,16 +235,24 @@ export interface PlantedCount {
   unopened: number;
 }
 
-/** By group. An opening that is later than its schedule's end is none. */
+/** By group. An opening whose first statement is later than its schedule's end is none. */
 export function countPlanted(
-  { schedules }: PackedPlanted,
+  { organization, schedules }: PackedPlanted,
   logged: readonly PlantedStatement[],
 ): PlantedCount[] {
-  const times = new Map(logged.map(({ digest, at }) => [digest, at]));
+  const own = plantedOrganization(organization);
+  const opened = logged.flatMap((one) =>
+    one.organization === own && one.kind === "opening"
+      ? [[`${one.schedule} ${one.digest}`, one.at] as const]
+      : [],
+  );
+  const times = new Map(opened.reverse());
   const counts = new Map<string, PlantedCount>();
   for (const { name, schedule, openings } of schedules) {
     const count = counts.get(schedule.group) ?? { name, planted: 0, caught: 0, unopened: 0 };
-    const timely = openings.filter((one) => (times.get(plantedHash(one)) ?? "~") <= schedule.until);
+    const timely = openings.filter(
+      (one) => (times.get(`${one.schedule} ${plantedHash(one)}`) ?? "~") <= schedule.until,
+    );
     counts.set(schedule.group, {
       name,
       planted: count.planted + schedule.entries.length,

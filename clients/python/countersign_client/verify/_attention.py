@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import cast
 
-from .._json import Json, JsonObject, is_list, is_object
+from .._json import Json, JsonObject, equal, is_list, is_object
 from ._iso_time import parse_time, to_iso
 from ._outcome import Check, fail, passed
 from ._pack_entry import Entry
@@ -89,7 +89,7 @@ def _is_group(value: Json) -> bool:
 
 def judge_attention(file: str, given: JsonObject, decisions: Sequence[GroupDecision], period: tuple[str, str]) -> Check:
     groups = given.get("groups")
-    if given.get("version") != 1 or not is_list(groups) or not all(map(_is_group, groups)):
+    if not equal(given.get("version"), 1) or not is_list(groups) or not all(map(_is_group, groups)):
         return fail("attention_mismatch", file=file, group="a group")
     words = list[str]()
     for group in cast("list[JsonObject]", groups):

@@ -26,7 +26,6 @@ class Check:
 _OWN = {
     "pairing_not_checked": "its zero-knowledge proof is checked by verify.mjs, not by this verifier",
     "post_quantum_not_checked": "its signature by ML-DSA-44 is checked with a newer cryptography package, or by verify.mjs",
-    "planted_not_checked": "planted.json is checked by verify.mjs, not by this verifier",
     "report_not_checked": "report.html, report.csv and requirements.csv are compared by verify.mjs, not by this verifier",
     "verifier_not_checked": "verify.mjs in the pack isn't compared: before you run it, compare its SHA-256 with the published one",
     "time_stamp_not_checked": "its time stamp or drand round is checked by verify.mjs, not by this verifier",

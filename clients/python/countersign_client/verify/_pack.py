@@ -1,11 +1,11 @@
 """An evidence pack: everything that one agent or several did in a period, checked without a network (docs/wire.md, Evidence
-pack). Not checked here: the bytes of the report and its CSVs, the program in the pack, and planted requests. They are named
-in the report.
+pack). Not checked here: the bytes of the report and its CSVs, and the program in the pack. They are named in the
+report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
@@ -22,9 +22,10 @@ from ._pack_manifest import KEYS, LOG, PLANTED, ROWS, UNKNOWN, Facts, Pack, chec
 from ._pack_rules import Ground, Ruled, judge_grounds, judge_ruled, list_derived, read_grounds, read_ruled
 from ._pack_said import Said, judge_said, read_said
 from ._pack_uses import UseFacts, judge_uses, read_use
+from ._planted import judge_planted
 from ._record import Held, check_record
 from ._record_pages import read_page
-from ._sum import SumSource, read_statement_list
+from ._sum import Listed, SumSource, read_statement_list
 from ._trust import Trust, TrustedKeys, read_trust
 
 _DISORDER_MS = 60_000
@@ -33,7 +34,6 @@ _PER_PROCESS, _PER_TASK = 250, 50
 """So many entries are read while a process starts; and so few at once that a fault ends the run soon."""
 _OPENS = ("attestations", "decisions", "record snapshot", "agent", "period", "rules", "derivations")
 """A pack with a gap in one of these is incomplete."""
-_PLANTED = "planted requests"
 _NOT_DONE = {
     "pairing_not_checked": "pairings",
     "time_stamp_not_checked": "time_stamps",
@@ -239,14 +239,17 @@ def _follow_record(pack: Pack, found: _Entries, trust: Trust) -> list[Check]:
     return named if unread is None else [*named, fail("file_unknown", file=unread).named("record files")]
 
 
+def _list_statements(pack: Pack) -> list[Listed] | Check:
+    return read_statement_list(lambda number: pack.read_json(numbered("statements", number)))
+
+
 def _judge_derivations(pack: Pack, past: Sequence[Past], trust: Trust) -> list[Check]:
     """None for a pack without."""
     rules = [(name, pack.read_json(name)) for name in pack.names_in("rules")]
     derived = [(name, given) for name, given in rules if "derivation" in given]
     if not derived:
         return []
-    listed = read_statement_list(lambda number: pack.read_json(numbered("statements", number)))
-    return [judge_derivations(derived, list_derived(listed, trust), past).named("derivations")]
+    return [judge_derivations(derived, list_derived(_list_statements(pack), trust), past).named("derivations")]
 
 
 def _check_agent(found: _Entries, slug: str, is_shown: bool) -> Check:
@@ -298,6 +301,8 @@ class _Agent:
     """None after a fault that nothing can follow."""
     warnings: tuple[str, ...] = ()
     not_done: frozenset[str] = frozenset()
+    used: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Hashes of the requests that its approvals are of, each with its organization."""
 
 
 def _check_agent_pack(pack: Pack, trust: Trust, checkpoints: Checkpoints, readers: _Readers) -> _Agent:
@@ -338,7 +343,9 @@ def _check_agent_pack(pack: Pack, trust: Trust, checkpoints: Checkpoints, reader
         *([] if foreign is None else [foreign.named("log")]),
     ]
     not_done = frozenset(reason for one in found.seen for reason in one.checked.not_done)
-    return _Agent(facts.slug, checks, facts, tuple(warnings), not_done)
+    approved = (one.use for one in found.seen if one.use.approval is not None)
+    used = {one.request_hash: str(one.request["organization"]) for one in approved}
+    return _Agent(facts.slug, checks, facts, tuple(warnings), not_done, used)
 
 
 def _join(agents: Sequence[_Agent]) -> list[Check]:
@@ -364,17 +371,33 @@ def _find_repeated(facts: Sequence[Facts]) -> list[Check]:
     return [] if repeated is None else [fail("agent_repeated", slug=repeated).named("agent")]
 
 
-def _judge(checks: list[Check], agents: Sequence[_Agent], is_pinned: bool, evidence_only: bool = False) -> PackReport:
+def _judge(
+    checks: list[Check],
+    agents: Sequence[_Agent],
+    is_pinned: bool,
+    evidence_only: bool = False,
+    warnings: Sequence[str] = (),
+) -> PackReport:
     facts = [agent.facts for agent in agents if agent.facts is not None]
     if not facts or any(check.status in ("fail", "not_run") for check in checks):
         return PackReport("pack", "invalid", checks, [], [], [], is_pinned)
-    opens = {*_OPENS, _PLANTED, *_NOT_DONE.values(), *(() if evidence_only else ("report", "verifier"))}
+    opens = {*_OPENS, *_NOT_DONE.values(), *(() if evidence_only else ("report", "verifier"))}
     missing = [check.name for check in checks if check.status == "not_applicable" and check.name in opens]
     said = [f"{agent.slug}: {one}" if len(agents) > 1 else one for agent in agents for one in agent.warnings]
     counts = [cast("JsonObject", one.fields["counts"])["warnings"] for one in facts]
     coded = [f"{one['code']}, {one['count']} times" for rows in counts for one in cast("list[JsonObject]", rows)]
     agent_facts = [one.fields for one in facts]
-    return PackReport("pack", "incomplete" if missing else "valid", checks, missing, coded + said, agent_facts, is_pinned)
+    return PackReport("pack", "incomplete" if missing else "valid", checks, missing, [*coded, *said, *warnings], agent_facts, is_pinned)
+
+
+def _check_planted(pack: Pack, agents: Sequence[_Agent], trust: Trust) -> tuple[list[Check], list[str]]:
+    """None for a pack without."""
+    if PLANTED not in pack.files:
+        return [], []
+    used = {name: organization for agent in agents for name, organization in agent.used.items()}
+    listed = _list_statements(pack)
+    check, warnings = judge_planted(pack.read_json(PLANTED), listed, trust, pack.period, used)
+    return [check.named("planted requests")], warnings
 
 
 def _check_open(pack: Pack, opened: list[Check], given: Trust | None, evidence_only: bool, processes: int) -> PackReport:
@@ -389,18 +412,19 @@ def _check_open(pack: Pack, opened: list[Check], given: Trust | None, evidence_o
     facts = [agent.facts for agent in agents if agent.facts is not None]
     log = pack.read_json(LOG)
     not_done = sorted({reason for agent in agents for reason in agent.not_done})
+    planted, warnings = _check_planted(pack, agents, trust)
     checks = [
         *opened,
         *_join(agents),
         *_find_repeated(facts),
-        *([skip("planted_not_checked").named(_PLANTED)] if PLANTED in pack.files else []),
+        *planted,
         (checkpoints.add(LOG, find_checkpoints(log)) or checkpoints.judge(log)).named("log"),
         check_manifest(pack, facts).named("manifest"),
         *(skip(reason).named(_NOT_DONE[reason]) for reason in not_done),
         skip("report_not_checked").named("report"),
         skip("verifier_not_checked").named("verifier"),
     ]
-    return _judge(checks, agents, given is not None, evidence_only)
+    return _judge(checks, agents, given is not None, evidence_only, warnings)
 
 
 def verify_pack(

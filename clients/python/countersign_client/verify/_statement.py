@@ -20,6 +20,7 @@ EPOCH = f"{_PRODUCT}/log-epoch/v1"
 RULESET = f"{_PRODUCT}/ruleset/v1"
 ROSTER = f"{_PRODUCT}/approver-roster/v1"
 AGENT_HEADS = f"{_PRODUCT}/agent-heads/v1"
+PLANTED_REQUESTS = f"{_PRODUCT}/planted-requests/v1"
 _RECORD_LABEL = b"countersign/agent-record/v1\n"
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -116,6 +117,22 @@ def parse_change(payload: bytes) -> JsonObject | None:
     if not is_hash(digest) or not equal(statement_of(AGENT_CHANGE, name, str(digest), predicate), statement):
         return None
     return {**predicate, "request_hash": digest if name != "agent" else None}
+
+
+def parse_planted(payload: bytes) -> JsonObject | None:
+    """The predicate of a statement that logs a schedule of planted requests or an opening, with its ``digest``."""
+    statement = parse_canonical(payload) or {}
+    predicate, digest = statement.get("predicate"), read_subject(statement)
+    if not is_object(predicate) or not is_hash(digest):
+        return None
+    is_schedule = predicate.get("kind") == "schedule"
+    if set(predicate) != {"kind", "organization", "key_id", "at", "until" if is_schedule else "schedule"}:
+        return None
+    is_known = is_time(predicate["until"]) if is_schedule else predicate["kind"] == "opening"
+    if not is_known or not is_time(predicate["at"]) or not isinstance(predicate["key_id"], str):
+        return None
+    own = statement_of(PLANTED_REQUESTS, "planted-requests", str(digest), predicate)
+    return {**predicate, "digest": digest} if equal(own, statement) else None
 
 
 APPROVAL_STOPS = {

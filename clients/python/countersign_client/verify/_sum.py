@@ -12,12 +12,12 @@ from ._logged import Statement, read_statement
 from ._note import leaf_hash
 from ._outcome import Check, fail, passed, skip
 from ._reading import is_count, read_object, require_index, require_objects, require_text
-from ._statement import AGENT_ACTION, AGENT_CHANGE, AGENT_HEADS, DECISION, EPOCH, KEY_EVENT, ROSTER, RULESET
+from ._statement import AGENT_ACTION, AGENT_CHANGE, AGENT_HEADS, DECISION, EPOCH, KEY_EVENT, PLANTED_REQUESTS, ROSTER, RULESET
 from ._trust import Trust
 
 ROW_BYTES = 72
 _OF_RECORDS = (AGENT_ACTION, DECISION, AGENT_CHANGE)
-_OF_SERVICE = (KEY_EVENT, EPOCH, AGENT_HEADS, RULESET, ROSTER)
+_OF_SERVICE = (KEY_EVENT, EPOCH, AGENT_HEADS, RULESET, ROSTER, PLANTED_REQUESTS)
 
 
 @dataclass(frozen=True)
