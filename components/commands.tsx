@@ -114,7 +114,7 @@ export function hookSteps(base: string, slug: string): readonly HookStep[] {
     },
     {
       title: "Install the hook",
-      command: `curl -fsSO ${base}/countersign.mjs && node countersign.mjs hook install --url ${base} --agent ${slug} --match Bash --key-file ${hookKey} --yes`,
+      command: `curl -fsSO ${base}/countersign.mjs && node countersign.mjs hook install --url ${base} --agent ${slug} --ask Bash --key-file ${hookKey} --yes`,
     },
     {
       title: "Restart the agent, then check that the hook is live",

@@ -21,7 +21,7 @@ function Questions({ title = "Questions", questions, isPending }: QuestionsProps
             </span>
             {answer === null ? (
               <span className="text-muted">
-                {isPending ? "Waiting for an answer. You can still decide without it." : "Nobody answered."}
+                {isPending ? "Waiting for an answer. A decision doesn't need one." : "Nobody answered."}
               </span>
             ) : (
               <span>

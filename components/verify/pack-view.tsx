@@ -99,7 +99,12 @@ const rowColumns = (isOfSeveral: boolean): Column<PackRow>[] => [
       ),
     numeric: true,
   },
-  { id: "payee", header: "Payee", cell: ({ payee }) => textOrNothing(payee) },
+  {
+    id: "payee",
+    header: "Payee",
+    cell: ({ payee }) =>
+      payee ? <span className="md:block md:min-w-20">{textOrNothing(payee)}</span> : null,
+  },
   {
     id: "action",
     header: "Action",

@@ -136,7 +136,7 @@ async function reportBlocked(command: Command, folder: string, tool: string): Pr
   if (!isJsonObject(found)) throw new CountersignError(`The hook's answer for ${tool} can't be read.`);
   sayWhatKeyCan(command, found);
   if (found["isAsked"] !== true)
-    command.io.tell(`Warning: real calls of ${tool} ask nobody, because no --match names it.\n`);
+    command.io.tell(`Warning: real calls of ${tool} ask nobody, because no --ask names it.\n`);
 }
 
 async function checkSettings(command: Command, dialect: DialectName): Promise<void> {

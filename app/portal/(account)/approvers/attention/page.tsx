@@ -83,7 +83,7 @@ function Planted({ group: { id, name }, planted: { perMonth, counts }, canChange
               </>
             }
             title={`Plant requests for ${name}`}
-            description="The group is asked about requests that no agent made: copies of real ones, with the payee, the amount or the agent made wrong. Nothing can run from them. Whoever decides one sees at once what was wrong. How many were caught is counted for the group, never for a person. Tell its people, and your works council if you have one, that this happens before you turn it on, not when."
+            description="The group is asked about requests that no agent made: copies of real ones, with the payee, the amount or the agent made wrong. Nothing can run from them. Whoever decides one sees at once what was wrong. How many were caught is counted for the group, never for a person. Before you turn it on, tell its people, and your works council if you have one, that there will be such requests, but not when."
             action={arm}
             fields={{ group_id: id }}
             confirmLabel="Save"
