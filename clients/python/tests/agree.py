@@ -97,6 +97,11 @@ def compare_pack(case: dict[str, Any]) -> str | None:
     if found != expected:
         differing = [pair for pair in zip(found, expected, strict=False) if pair[0] != pair[1]]
         return f"{differing[:1] or (found[len(expected):], expected[len(found):])} (here, there)"
+    # --cedar is the other one's alone.
+    words = [(check.name, check.detail) for check in report.checks if check.status == "pass" and check.name not in (*own, "rules")]
+    said = [(check["name"], check["detail"]) for check in theirs if check["status"] == "pass" and check["name"] != "rules"]
+    if words != said:
+        return f"{next(pair for pair in zip(words, said, strict=False) if pair[0] != pair[1])} (here, there)"
     if report.verdict != "invalid" and [one for one in report.warnings if " times" not in one] != case["warnings"]:
         return f"{report.warnings} here, {case['warnings']} there"
     is_done = {check.name for check in report.checks}.isdisjoint(NOT_DONE_IN_PACKS)

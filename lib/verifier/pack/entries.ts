@@ -122,14 +122,14 @@ function addEntry(read: ReadPack, file: string, found: EntryFindings): PackCheck
 }
 
 export function describeEntries({ entries }: ReadPack): PackCheck[] {
-  const of = (name: string, wanted: boolean, what: string): PackCheck => {
+  const of = (name: string, wanted: boolean, one: string): PackCheck => {
     const all = entries.filter(({ isDecision }) => isDecision === wanted);
     const gone = all.filter(({ state }) => state === "withheld" || state === "erased");
     return gone.length > 0
       ? packGap(name, "content_absent", { entries: formatCount(gone.length, "entry", "entries") })
-      : packPass(name, `${all.length} ${what}, each verified`);
+      : packPass(name, `${formatCount(all.length, one)}, each verified`);
   };
-  return [of("attestations", false, "attestations"), of("decisions", true, "decisions")];
+  return [of("attestations", false, "attestation"), of("decisions", true, "decision")];
 }
 
 /** The record's pages are unsigned, and they alone would name the agent. */
@@ -138,7 +138,7 @@ export function checkAgent({ before, after, entries }: ReadPack, slug: string, i
   const other = slugs.find((one) => one.toLowerCase() !== slug.toLowerCase());
   if (other !== undefined) return packFault("agent", "agent_foreign", { slug: other });
   return isShown || slugs.length > 0
-    ? packPass("agent", `${slugs.length} signed entries name it`)
+    ? packPass("agent", `${formatCount(slugs.length, "signed entry names", "signed entries name")} it`)
     : packGap("agent", "agent_unnamed");
 }
 

@@ -195,7 +195,7 @@ export function createVerdictList() {
       if (fault !== null) return fault;
       return packPass(
         "verdicts",
-        `what ${formatCount(count, "attestation")} say about a freeze and about the agent's own numbers fits the entries before them, as far as these are here`,
+        `in ${formatCount(count, "attestation")}, what is said about a freeze and about the agent's own numbers fits the entries before, as far as these are here`,
       );
     },
   };

@@ -10,7 +10,7 @@ from typing import cast
 
 from .._json import Json, JsonObject, equal, is_list, is_object
 from ._iso_time import parse_time, to_iso
-from ._outcome import Check, fail, passed
+from ._outcome import Check, counted, fail, passed
 from ._pack_entry import Entry
 from ._reading import is_count
 
@@ -97,5 +97,5 @@ def judge_attention(file: str, given: JsonObject, decisions: Sequence[GroupDecis
         if json.dumps(made) != json.dumps(group["weeks"]):
             return fail("attention_mismatch", file=file, group=group["name"])
         total = sum(cast("int", one["approved"]) + cast("int", one["denied"]) for one in made)
-        words.append(f"{group['name']}: {total} decisions, {sum(cast('int', one['within_3_s']) for one in made)} within 3 s")
+        words.append(f"{group['name']}: {counted(total, 'decision')}, {sum(cast('int', one['within_3_s']) for one in made)} within 3 s")
     return passed("; ".join(words))

@@ -12,7 +12,7 @@ from typing import cast
 
 from .._json import Json, JsonObject, canonical_hash, is_list, is_object
 from ._authorization_shape import utf16
-from ._outcome import Check, fail, passed, skip
+from ._outcome import Check, counted, fail, passed, skip
 from ._pack_entry import Entry
 from ._pack_rules import read_rules_text, ruleset_hash
 
@@ -359,5 +359,5 @@ def judge_derivations(files: Sequence[tuple[str, JsonObject]], logged: set[tuple
         if fault is not None:
             return fail("derivation_refused", file=file, policy=derivation.policy_id, why=_WHY[fault])
         if missing and gap is None:
-            gap = skip("derivation_content_absent", policy=derivation.policy_id, requests=f"{missing} requests")
-    return gap or passed(f"{len(files)} suggested rules, each follows from the approvals that it names")
+            gap = skip("derivation_content_absent", policy=derivation.policy_id, requests=counted(missing, "request"))
+    return gap or passed(f"{counted(len(files), 'suggested rule')}, each follows from the approvals that it names")

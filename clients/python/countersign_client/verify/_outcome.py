@@ -39,6 +39,11 @@ def explain(reason: str, **values: object) -> str:
     return text
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """"1 attestation", "2,000 attestations"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def passed(detail: str) -> Check:
     return Check("", "pass", None, detail)
 

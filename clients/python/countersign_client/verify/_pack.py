@@ -15,7 +15,7 @@ from ..errors import UnreadableError
 from ._attention import GroupDecision, judge_attention, read_group_decision
 from ._derivation import Past, judge_derivations, read_past
 from ._iso_time import parse_time
-from ._outcome import Check, fail, passed, skip
+from ._outcome import Check, counted, fail, passed, skip
 from ._pack_entry import Checked, Entry, check_entry, find_checkpoints, list_decided
 from ._pack_log import Checkpoints
 from ._pack_manifest import KEYS, LOG, PLANTED, ROWS, UNKNOWN, Facts, Pack, check_manifest, describe_pack, numbered, open_pack
@@ -178,8 +178,9 @@ class _Entries:
     def describe(self, name: str, is_decision: bool) -> Check:
         own = [entry for entry in self.inside if entry.is_decision is is_decision]
         gone = sum(entry.is_hidden for entry in own)
-        found = skip("content_absent", entries=f"{gone} entries") if gone else passed(f"{len(own)} {name}, each verified")
-        return found.named(name)
+        if gone:
+            return skip("content_absent", entries=counted(gone, "entry", "entries")).named(name)
+        return passed(f"{counted(len(own), name.removesuffix('s'))}, each verified").named(name)
 
 
 def _list_files(pack: Pack) -> list[str]:
@@ -259,7 +260,7 @@ def _check_agent(found: _Entries, slug: str, is_shown: bool) -> Check:
     other = next((one for one in slugs if one.lower() != slug.lower()), None)
     if other is not None:
         return fail("agent_foreign", slug=other)
-    return passed(f"{len(slugs)} signed entries name it") if is_shown or slugs else skip("agent_unnamed")
+    return passed(f"{counted(len(slugs), 'signed entry names', 'signed entries name')} it") if is_shown or slugs else skip("agent_unnamed")
 
 
 def _check_period(found: _Entries, facts: Facts, period: tuple[str, str], is_counted: bool) -> Check:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from .._json import Json, JsonObject, is_list, is_object
 from ._bytes import base64_decode, sha256
 from ._note import verify_checkpoint
-from ._outcome import Check, fail, passed
+from ._outcome import Check, counted, fail, passed
 from ._trust import Trust
 
 
@@ -74,7 +74,7 @@ class Checkpoints:
                 if proof is None or not verify_consistency(old, roots[old], size, roots[size], proof):
                     return fail("consistency_unproven", **{"origin": origin, "from": old, "to": size})
         count = sum(map(len, self._logs.values()))
-        return passed(f"{count} checkpoints of {len(self._logs)} logs, each extends the one before")
+        return passed(f"{counted(count, 'checkpoint')} of {counted(len(self._logs), 'log')}, each extends the one before")
 
 
 def _read_proof(shown: Json) -> list[bytes] | None:

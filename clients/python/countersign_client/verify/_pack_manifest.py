@@ -13,7 +13,7 @@ from .._json import Json, JsonObject, is_list, is_object
 from ..errors import UnreadableError
 from ._bytes import base64_decode, sha256
 from ._iso_time import parse_time
-from ._outcome import Check, fail, passed
+from ._outcome import Check, counted, fail, passed
 from ._pack_entry import Entry
 from ._reading import is_count, read_object
 from ._snapshot import parse_heads
@@ -120,7 +120,7 @@ def open_pack(archive: bytes) -> tuple[list[Check], Pack | None]:
     """Checks ``archive`` and ``files``: not a byte besides the files, and each is the one that the manifest names."""
     try:
         files = read_archive(archive)
-        checks = [passed(f"{len(files)} files, and not a byte besides").named("archive")]
+        checks = [passed(f"{counted(len(files), 'file')}, and not a byte besides").named("archive")]
         unknown = next((name for name in files if not _is_pack_file(name)), None)
         if unknown is not None:
             return [*checks, fail("file_unknown", file=unknown).named("files")], None

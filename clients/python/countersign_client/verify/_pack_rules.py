@@ -14,7 +14,7 @@ from .._json import Json, JsonObject, canonical_hash, equal, is_list, is_object,
 from ..errors import UnreadableError
 from ._bytes import sha256
 from ._iso_time import is_time, parse_time
-from ._outcome import Check, fail, passed, skip
+from ._outcome import Check, counted, fail, passed, skip
 from ._pack_entry import Entry, authorization_of
 from ._reading import is_count, require_text
 from ._statement import ROSTER, RULESET, is_hash, read_subject, statement_of
@@ -205,12 +205,12 @@ def judge_ruled(found: Sequence[Ruled | str | None], names: Sequence[str], read:
             return fail("rules_mismatch", problem=problem)
     missing = found.count("unnamed") + len(ruled) - len(held)
     if missing:
-        return skip("rules_missing", decisions=f"{missing} decisions")
+        return skip("rules_missing", decisions=counted(missing, "decision"))
     if "hidden" in found:
         return skip("rules_content_absent", decisions=f"{found.count('hidden')} decisions")
     if not ruled:
         return passed("nothing that rules were asked about")
-    return passed(f"the rules and contexts are those of {len(ruled)} decisions; verify.mjs pack --cedar evaluates them again")
+    return passed(f"the rules and contexts are those of {counted(len(ruled), 'decision')}; verify.mjs pack --cedar evaluates them again")
 
 
 @dataclass(frozen=True)
@@ -284,8 +284,8 @@ def judge_grounds(grounds: Sequence[Ground], listed: Sequence[Listed] | Check, t
         index = ground.index if isinstance(ground.index, int) else -1
         if not any(one.origin != ground.origin or one.index < index for one in logged.get(ground.name, [])):
             return fail("ground_not_logged", number=ground.number, what=ground.what)
-    count = len({ground.name for ground in grounds})
-    return passed(f"{count} rosters and versions of rules, each in the log before the approvals that rest on it")
+    what = counted(len({ground.name for ground in grounds}), "roster or version of rules", "rosters and versions of rules")
+    return passed(f"{what}, each in the log before the approvals that rest on it")
 
 
 def list_derived(listed: Sequence[Listed] | Check, trust: Trust) -> set[tuple[str, str]]:

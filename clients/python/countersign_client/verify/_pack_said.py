@@ -11,7 +11,7 @@ from typing import cast
 
 from .._json import Json, JsonObject, is_object
 from ._iso_time import parse_time
-from ._outcome import Check, fail, passed
+from ._outcome import Check, counted, fail, passed
 from ._pack_entry import CHANGE_FILE, Entry, authorization_of
 from ._statement import Action, parse_action, parse_change, parse_decision
 
@@ -169,4 +169,5 @@ def judge_said(found: Sequence[Said]) -> Check:
         if fault is not None:
             return fault
     count = sum(one.attested is not None for one in by_number.values())
-    return passed(f"what {count} attestations say of a freeze and of the agent's own numbers fits the entries before them")
+    what = "what is said about a freeze and about the agent's own numbers fits the entries before, as far as these are here"
+    return passed(f"in {counted(count, 'attestation')}, {what}")

@@ -12,7 +12,7 @@ from typing import cast
 
 from .._json import Json, JsonObject, canonical_hash, is_object
 from ._iso_time import parse_time
-from ._outcome import Check, fail, passed, skip
+from ._outcome import Check, counted, fail, passed, skip
 from ._pack_entry import CHANGE_FILE, Entry, authorization_of
 from ._statement import parse_action, parse_change
 
@@ -269,10 +269,10 @@ def judge_uses(facts: Sequence[UseFacts]) -> tuple[Check, list[str]]:
     count = sum(map(len, found.uses.values()))
     unknown = sum(one.unread is not None for one in facts) if count else len(unread)
     if unknown:
-        return skip("use_content_absent", entries=f"{unknown} entries"), found.warnings
+        return skip("use_content_absent", entries=counted(unknown, "entry", "entries")), found.warnings
     if not count:
         return passed("no use of a standing approval"), []
     outside = sum(len(uses) for name, uses in found.uses.items() if name not in found.grants)
     if outside:
-        return skip("use_terms_absent", uses=f"{outside} uses"), found.warnings
-    return passed(f"{count} uses of standing approvals, each within its terms, none missing"), found.warnings
+        return skip("use_terms_absent", uses=counted(outside, "use")), found.warnings
+    return passed(f"{counted(count, 'use')} of standing approvals, each within its terms, none missing"), found.warnings

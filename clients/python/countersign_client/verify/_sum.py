@@ -10,7 +10,7 @@ from .._json import JsonObject, is_object, parse_canonical
 from ._bytes import base64_encode, sha256
 from ._logged import Statement, read_statement
 from ._note import leaf_hash
-from ._outcome import Check, fail, passed, skip
+from ._outcome import Check, counted, fail, passed, skip
 from ._reading import is_count, read_object, require_index, require_objects, require_text
 from ._statement import AGENT_ACTION, AGENT_CHANGE, AGENT_HEADS, DECISION, EPOCH, KEY_EVENT, PLANTED_REQUESTS, ROSTER, RULESET
 from ._trust import Trust
@@ -140,4 +140,4 @@ def check_sum(heads: JsonObject, own: Statement, origin: str, index: int, source
         return fail("sum_mismatch", leaves=closed + covered, counted=entries + len(below))
     if rows is None:
         return skip("sum_not_run")
-    return passed(f"{closed + covered} leaves: {entries} in {heads['agents']} records, {len(below)} statements of the service")
+    return passed(f"{counted(closed + covered, 'leaf', 'leaves')}: {entries:,} in {counted(require_index(heads, 'agents'), 'record')}, {counted(len(below), 'statement')} of the service")

@@ -20,6 +20,7 @@ from .._session import http_options
 from ..errors import UnreadableError
 from . import Check, Report, Trust, TrustedKeys, read_trust, verify, verify_pack, verify_record
 from ._chain import ChainReport, check_chain
+from ._outcome import counted
 from ._pack import PackReport
 from ._reading import MAX_CHARACTERS
 from ._record import is_record
@@ -281,8 +282,8 @@ def _describe_pack(report: PackReport) -> str:
     lines = [*_list_checks(report.checks), ""]
     for facts in report.agents:
         agent, period, counts = (json.loads(json.dumps(facts[name])) for name in ("agent", "period", "counts"))
-        attested, decided = counts["attestations"]["total"], counts["decisions"]
-        lines.append(_visible(f"{agent['slug']}, {period['from']} to {period['to']}: {attested} attestations, {decided['total']} decisions"))
+        total = counted(counts["attestations"]["total"], "attestation"), counted(counts["decisions"]["total"], "decision")
+        lines.append(_visible(f"{agent['slug']}, {period['from']} to {period['to']}: {', '.join(total)}"))
     lines += [f"Warning: {_visible(one)}" for one in report.warnings]
     if report.missing:
         lines.append(f"Not checked: {', '.join(report.missing)}.")
