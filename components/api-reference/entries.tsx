@@ -1,5 +1,5 @@
 /** Every documented operation, and the address of its page. */
-import { innerSchema, type OpenApiDocument, type Operation } from "./document";
+import { innerSchema, type OpenApiDocument, type Operation, refName } from "./document";
 import { findSuccess } from "./operation-parts";
 
 export interface OperationEntry {
@@ -47,6 +47,13 @@ export function groupEntries(document: OpenApiDocument): OperationGroup[] {
 export function findEntry(document: OpenApiDocument, slug: string): OperationEntry | null {
   return listEntries(document).find((entry) => entry.slug === slug) ?? null;
 }
+
+/** The operation that reads an object of this name: its page has the fields. */
+export const findReader = (document: OpenApiDocument, name: string): OperationEntry | undefined =>
+  listEntries(document).find(({ method, operation }) => {
+    const { schema } = findSuccess(operation);
+    return method === "get" && schema !== undefined && refName(schema) === name;
+  });
 
 /** Words for the search besides its path: its summary and the names of its fields. */
 export function listWords({ operation }: OperationEntry, document: OpenApiDocument): string {

@@ -1,6 +1,8 @@
-/** The fields of an object, each with its type. Named objects unfold in place; the others are indented under their field. */
+/** The fields of an object, each with its type. Named objects unfold in place or are on a page of their own; the others are indented under their field. */
+import { TextLink } from "#components/ui/text-link";
 import { Description } from "./description";
 import { describeType, innerSchema, type OpenApiDocument, type Schema } from "./document";
+import { findReader } from "./entries";
 
 interface FieldsProps {
   readonly schema: Schema;
@@ -17,6 +19,13 @@ function Inner({ schema, document, around = [] }: FieldsProps) {
   const { name } = inner;
   if (name === null) return <SchemaFields schema={inner.schema} document={document} around={around} />;
   if (around.includes(name) || around.length >= maxDepth) return null;
+  const reader = findReader(document, name);
+  if (reader)
+    return (
+      <p>
+        <TextLink href={`/docs/api/${reader.slug}`}>Fields of {name}</TextLink>
+      </p>
+    );
   return (
     <details>
       <summary>Fields of {name}</summary>
