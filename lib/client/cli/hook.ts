@@ -4,22 +4,17 @@
  */
 
 import { type Agent, agents, type DialectName } from "#lib/client/hook/agents";
+import { answerPrompt, attestCall, attestEnd, decide, openHook, readTimeout } from "#lib/client/hook/call";
+import { answerCheck, checkHook, findCheck } from "#lib/client/hook/check";
+import { needsHuman, readDialectName, readEvent, type ToolCall } from "#lib/client/hook/dialects";
 import {
-  answerPrompt,
-  attestCall,
-  attestEnd,
-  decide,
   isRecorded,
-  openHook,
   openService,
   print,
   type Reach,
   readReach,
-  readTimeout,
   recordCall,
-} from "#lib/client/hook/call";
-import { answerCheck, checkHook, findCheck } from "#lib/client/hook/check";
-import { needsHuman, readDialectName, readEvent, type ToolCall } from "#lib/client/hook/dialects";
+} from "#lib/client/hook/recorded-call";
 import { installHook } from "#lib/client/hook/settings";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { single, UsageError } from "#lib/protocol/text/command-words";

@@ -2,9 +2,10 @@
 
 import { CountersignError } from "#lib/client/api/errors";
 import { createMcpGate, type McpMessage } from "#lib/client/gate/mcp-gate";
-import { describeRecord, listAmendable, readAgent, readReach } from "#lib/client/hook/call";
+import { listAmendable } from "#lib/client/hook/call";
 import { needsHuman } from "#lib/client/hook/dialects";
 import { keepRecord, openSpool, readTrouble, sendRecords } from "#lib/client/hook/record";
+import { describeRecord, readAgent, readReach } from "#lib/client/hook/recorded-call";
 import {
   canonicalHash,
   isJsonObject,

@@ -15,9 +15,9 @@ import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical
 import { readCommandLine, single } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { agents, type DialectName, dialectNames } from "./agents";
-import { readAgent, readReach } from "./call";
 import { listUnmatched } from "./dialects";
 import { countWaiting, openSpool, readTrouble } from "./record";
+import { readAgent, readReach } from "./recorded-call";
 import { listFailOpen, listOtherHooks, listOwnHooks, listSettings, parseHooks } from "./settings";
 
 type Status = "ok" | "warning" | "fault";

@@ -22,8 +22,9 @@ import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { agents, type DialectName, listEvents } from "./agents";
-import { deferringElsewhere, readReach, readTimeout } from "./call";
+import { deferringElsewhere, readTimeout } from "./call";
 import { listUnmatched, readDialectName } from "./dialects";
+import { readReach } from "./recorded-call";
 
 const tokenVariable = "COUNTERSIGN_HOOK_TOKEN";
 
