@@ -84,13 +84,13 @@ async function link(opened: CommandContext, email: string): Promise<number> {
 
 /** For owners who have all lost their passkeys: nobody else could let them in again. */
 async function endSecondFactor({ database, clock }: CommandContext, organizationId: string): Promise<number> {
-  await database.db.transaction(async (tx) => {
-    const changed = await tx
-      .update(organizations)
-      .set({ second_factor: [] })
-      .where(and(eq(organizations.id, organizationId), isNull(organizations.deleted_at)))
-      .returning({ id: organizations.id });
-    if (changed.length === 0) throw noOrganization(organizationId);
+  const isAsked = await database.db.transaction(async (tx) => {
+    const one = and(eq(organizations.id, organizationId), isNull(organizations.deleted_at));
+    const asked = { second_factor: organizations.second_factor };
+    const [found] = await tx.select(asked).from(organizations).where(one).for("update");
+    if (!found) throw noOrganization(organizationId);
+    if (found.second_factor.length === 0) return false;
+    await tx.update(organizations).set({ second_factor: [] }).where(one);
     await recordAudit({ clock, random: createRandom() }, tx, {
       organizationId,
       actor: { kind: "system", id: "operator", ip: null },
@@ -98,9 +98,12 @@ async function endSecondFactor({ database, clock }: CommandContext, organization
       subject: organizationId,
       detail: { second_factor: [] },
     });
+    return true;
   });
   say(
-    `The organization ${organizationId} asks for no passkey any more. An owner can ask for it again in Settings.`,
+    isAsked
+      ? `The organization ${organizationId} asks for no passkey any more. An owner can ask for it again in Settings.`
+      : `The organization ${organizationId} didn't ask for a passkey. Nothing has changed.`,
   );
   return 0;
 }

@@ -23,7 +23,7 @@ export async function arm(_state: FormState<null>, form: FormData): Promise<Form
     const message =
       perMonth === null
         ? "No more are planted."
-        : "Planted from now on, once people of the group have approved five requests by passkey.";
+        : "Saved for the next schedule: one that runs keeps its number. The first begins once people of the group have approved five requests by passkey.";
     return { message, result: null };
   });
   if (state.status === "done") revalidatePath("/portal/approvers/attention");
