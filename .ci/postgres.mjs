@@ -3,7 +3,7 @@
  * cluster in a temporary folder, on a free port of 127.0.0.1; stopped and removed at the end.
  */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
 import {
   chownSync,
@@ -58,14 +58,20 @@ function findUser() {
   throw new Error("PostgreSQL does not run as root, and there is no user postgres or nobody to run it as");
 }
 
-export function findFreePort() {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer().on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
+/** Below those that the system gives to each connection: a server that was killed finds its port free when it starts again. */
+export async function findFreePort() {
+  for (;;) {
+    const port = 31_000 + randomInt(1_700);
+    const server = net.createServer().listen(port, "127.0.0.1");
+    try {
+      await once(server, "listening");
+    } catch {
+      continue;
+    }
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
 
 function waitUntilReady(server) {

@@ -4,8 +4,17 @@
  */
 import { randomBytes } from "node:crypto";
 import { test as base } from "@playwright/test";
+import { passMidnight } from "./support/midnight";
 
-export const test = base.extend({
+export const test = base.extend<{ newDay: undefined }>({
+  newDay: [
+    // biome-ignore lint/correctness/noEmptyPattern: as above
+    async ({}, use) => {
+      await passMidnight();
+      await use(undefined);
+    },
+    { auto: true, timeout: 90_000 },
+  ],
   // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what a fixture uses from its pattern
   extraHTTPHeaders: async ({}, use) => {
     await use({ "x-forwarded-for": `127.${[...randomBytes(3)].join(".")}` });

@@ -4,15 +4,13 @@
  */
 import { rm } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anyKind, createTestDatabase, makeDataDir } from "#support/databases";
 import { testErasure } from "./erasure";
 import { testHosts } from "./hosts";
 import { sendLines } from "./raw-request";
 import { callServer, type Door, obtainKey, type ServerProcess, startServer } from "./server-process";
 import { testWire } from "./wire";
-
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
 /** For every address of a record, again and again. */
 const manyReads = {

@@ -3,13 +3,11 @@
  * has been seen to turn in a loop then, which nothing but kill -9 ended (Linux, as root).
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkEverything, type Load, startLoad } from "#support/load";
 import { noLimits } from "#support/processes";
 import { openSmallDisk, type SmallDisk, whyNoSmallDisk } from "#support/small-disk";
 import { obtainKey, type ServerProcess, startServer } from "./server-process";
-
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 /** An empty database has a hundred. */
 const megabytes = 140;

@@ -25,8 +25,6 @@ import { createTestDatabase } from "#support/databases";
 import { finalStage, imageEnvironment, restsOf, stages } from "#support/dockerfile";
 import { findPort } from "#support/ports";
 
-vi.setConfig({ testTimeout: 300_000 });
-
 const app = mkdtempSync(path.join(tmpdir(), "countersign-image-"));
 beforeAll(copyFiles);
 afterAll(() => rmSync(app, { recursive: true, force: true, maxRetries: 3 }));

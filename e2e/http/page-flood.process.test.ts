@@ -6,8 +6,6 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { anyKind, createTestDatabase, makeDataDir } from "#support/databases";
 import { callServer, type Door, obtainKey, type ServerProcess, startServer } from "./server-process";
 
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
-
 const costly: readonly (readonly [string, string])[] = [
   ["GET", "/"],
   ["HEAD", "/verify"],

@@ -11,8 +11,6 @@ import { type Client, listMembers, openClients } from "#support/process-family";
 import { noLimits } from "#support/processes";
 import { callServer, obtainKey, type ServerProcess, startServer } from "./server-process";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
-
 const body = (action: string, agent_slug = "family") => ({ agent_slug, action, inputs_hash: "b" });
 const perMinute = 7;
 const apiCount = 3;
@@ -135,7 +133,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       const others = await openClients(server);
       expect((await others.at(-1)?.call("DELETE", target, { key }))?.status).toBe(200);
       // Long before the wait is over.
-      await vi.waitFor(() => expect(woken).toBe(apiCount), { timeout: 15_000 });
+      await vi.waitFor(() => expect(woken).toBe(apiCount), { timeout: 20_000 });
       expect(await waiting).toEqual(["cancelled", "cancelled", "cancelled"]);
       // The decision was asked of a reader and appended by the writer.
       expect(await countSigners()).toBe(1);
@@ -174,11 +172,14 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
     it("replaces the process that makes pages, which are 503 with Retry-After until then", async () => {
       const clients = await openClients(server);
       process.kill(pidOf("pages"), "SIGKILL");
-      const refused = await vi.waitFor(async () => {
-        const answer = await callServer(server.base, "GET", "/");
-        expect(answer.status).toBe(503);
-        return answer;
-      });
+      const refused = await vi.waitFor(
+        async () => {
+          const answer = await callServer(server.base, "GET", "/");
+          expect(answer.status).toBe(503);
+          return answer;
+        },
+        { timeout: 60_000 },
+      );
       expect(refused.headers.get("retry-after")).toBe("2");
       expect(refused.body).toContain("Try again in 2 seconds");
       expect(statuses(await inEach(clients, (client) => client.call("GET", "/v1/pubkey")))).toEqual([
@@ -222,7 +223,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       });
       // The process that stands still has taken one at most.
       await vi.waitFor(async () => expect((await settledOf(outcomes)).length).toBeGreaterThan(apiCount), {
-        timeout: 30_000,
+        timeout: 60_000,
       });
       process.kill(killed, "SIGKILL");
       expect(await Promise.all(outcomes)).toContain("cut");

@@ -8,8 +8,6 @@ import { callServer, obtainKey, type ServerProcess, startServer } from "./server
 
 const body = { agent_slug: "start", action: "a", inputs_hash: "b" };
 
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
-
 describe("a server's start", () => {
   let dataDir: string;
   const running: ServerProcess[] = [];

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { createNotices } from "#lib/services/notifications/send";
 import type { TestApp } from "./app";
 
-const slowly = { timeout: 30_000 };
+const slowly = { timeout: 60_000 };
 
 /** When everything that is due was sent or dropped, by whichever round. */
 export async function sendAll({ app }: TestApp): Promise<void> {

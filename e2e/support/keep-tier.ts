@@ -1,11 +1,12 @@
 /**
  * Holds a test file to its suffix: only a process or smoke test starts programs, and a pure one doesn't listen either. A
- * service test may fork, as the service does for its rules and its prover.
+ * service test may fork, as the service does for its rules and its prover. And keeps tests from midnight (./midnight.ts).
  */
 import child from "node:child_process";
 import { syncBuiltinESMExports } from "node:module";
 import net from "node:net";
-import { inject } from "vitest";
+import { beforeAll, beforeEach, inject } from "vitest";
+import { passMidnight } from "./midnight";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -24,4 +25,8 @@ if (tier === "pure" || tier === "service") {
     Object.assign(child, { [name]: () => refuse("starts a program") });
   if (tier === "pure") net.Server.prototype.listen = () => refuse("listens");
   syncBuiltinESMExports();
+}
+if (tier !== "pure") {
+  beforeAll(passMidnight);
+  beforeEach(passMidnight);
 }

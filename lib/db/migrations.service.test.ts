@@ -88,7 +88,8 @@ describe("a database that was upgraded", () => {
       await tx.unsafe(write);
       opening = [open("drizzle"), open("drizzle")];
       const building = () =>
-        admin`SELECT FROM pg_stat_activity WHERE query LIKE 'DROP INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'`;
+        admin`SELECT FROM pg_stat_activity WHERE datname = current_database()
+          AND query LIKE 'DROP INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'`;
       await expect.poll(async () => (await building()).length).toBe(1);
       await admin.begin((other) => other.unsafe(`SET LOCAL lock_timeout = '1s'; ${write}`));
     });

@@ -136,7 +136,7 @@ const isListed = (path: Path, list: string[]) => {
   return list.some((one) => (one.endsWith(".*") ? name.startsWith(one.slice(0, -1)) : one === name));
 };
 
-describe("a change of any field", { timeout: 180_000 }, () => {
+describe("a change of any field", () => {
   const { test } = setupTestApp(anyKind);
   let samples: ReceiptSamples;
   let trust: unknown;

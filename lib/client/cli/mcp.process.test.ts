@@ -91,7 +91,7 @@ describe.each(Object.keys(clients) as Name[])(
       expect(paid.content).toEqual([{ type: "text", text: "paid 700" }]);
       expect(await readRan()).toEqual(["700"]);
       await client.close();
-      await expect.poll(async () => (await list("attestations")).length, { timeout: 10_000 }).toBe(2);
+      await expect.poll(async () => (await list("attestations")).length).toBe(2);
       const made = await Promise.all(
         (await list("attestations")).map((one: { attestation_id: string }) => verify(one.attestation_id)),
       );
@@ -131,7 +131,7 @@ describe.each(Object.keys(clients) as Name[])(
       expect(await cancelled).toBe("cancelled");
       const readStatus = async () =>
         (await around.test.call("GET", `/v1/authorize/${requestId}`)).body.status;
-      await expect.poll(readStatus, { timeout: 10_000 }).toBe("cancelled");
+      await expect.poll(readStatus).toBe("cancelled");
       const failing = call(client, "fail");
       await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);
       expect(await failing).toMatchObject({ isError: true, content: [{ text: "no money" }] });
@@ -224,7 +224,7 @@ describe.each(Object.keys(clients) as Name[])(
       } else client.setRequestHandler("elicitation/create", take as never);
       const paying = call(client, "pay", { cents: 5 });
       const asked = await openNext(around.test, around.key, agent);
-      await expect.poll(() => offered.length, { timeout: 10_000 }).toBe(1);
+      await expect.poll(() => offered.length).toBe(1);
       expect(offered[0]).toMatchObject({ mode: "url", url: expect.stringContaining(asked.token) });
       expect(await readRan()).toEqual([]);
       await approveUnproven(around.test, asked.requestId);

@@ -73,7 +73,7 @@ const runProgram = (
 async function startHelper(env: object = {}): Promise<void> {
   const { argv, before } = newCall(around.folder, "ls");
   await start([...argv, "--ask", "Write"], before, env);
-  await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
+  await expect.poll(isLive).toBe(true);
 }
 
 /** A way to the service that can be cut. */
@@ -97,7 +97,7 @@ async function relayTo(base: string) {
   return Object.assign(relay, { base: listening.base, close: () => listening.close() });
 }
 
-describe("the resident helper", { timeout: 60_000 }, () => {
+describe("the resident helper", () => {
   it("is started by the first call, for its user alone, and answers the next ones as the hook's own process", async () => {
     expect(await numberOf()).toBe(null);
     await startHelper();
@@ -146,7 +146,7 @@ describe("the resident helper", { timeout: 60_000 }, () => {
     child?.kill("SIGKILL");
     await running;
     const readStatus = async () => (await around.list("authorizations", agent))[0].status;
-    await expect.poll(readStatus, { timeout: 10_000 }).toBe("cancelled");
+    await expect.poll(readStatus).toBe("cancelled");
   });
 
   it("that is killed blocks the call that it had, loses no record, and is started again", async () => {
@@ -156,7 +156,7 @@ describe("the resident helper", { timeout: 60_000 }, () => {
       void runProgram(["serve"], "", {}, (started) => {
         child = started;
       });
-      await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
+      await expect.poll(isLive).toBe(true);
       return child;
     };
     const helper = await begin();
@@ -175,8 +175,8 @@ describe("the resident helper", { timeout: 60_000 }, () => {
     const [folder = ""] = await readdir(path.join(home, ".countersign/records"));
     await rm(path.join(home, ".countersign/records", folder, "away"), { force: true });
     expect(await record()).toMatchObject({ code: 0 });
-    await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
-    await expect.poll(() => around.list("attestations", agent), { timeout: 30_000 }).toHaveLength(4);
+    await expect.poll(isLive).toBe(true);
+    await expect.poll(() => around.list("attestations", agent)).toHaveLength(4);
     const made = await around.list("attestations", agent);
     expect(made.map((one: { client_gap: boolean }) => one.client_gap)).toEqual([false, false, false, false]);
     await relay.close();
@@ -187,7 +187,7 @@ describe("the resident helper", { timeout: 60_000 }, () => {
     void runProgram(["serve"], "", {}, (started) => {
       helper = started;
     });
-    await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
+    await expect.poll(isLive).toBe(true);
     const { agent, argv, before } = newCall(around.folder);
     const running = start([...argv, "--timeout", "1"], before);
     await openNext(around.test, around.key, agent);
@@ -225,7 +225,7 @@ describe("the resident helper", { timeout: 60_000 }, () => {
     await appendFile(path.join(home, "countersign-hook.mjs"), "\n");
     expect(await start(unasked, before)).toEqual({ code: 0, out: "", err: "" });
     const isOther = async () => (await numberOf()) !== number && (await isLive());
-    await expect.poll(isOther, { timeout: 30_000 }).toBe(true);
+    await expect.poll(isOther).toBe(true);
   });
 
   it("ends when it is idle, or its program is gone", async () => {
@@ -233,13 +233,13 @@ describe("the resident helper", { timeout: 60_000 }, () => {
     expect(await ended).toMatchObject({ code: 0 });
     expect(await numberOf()).toBe(null);
     const other = runProgram(["serve"], "");
-    await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
+    await expect.poll(isLive).toBe(true);
     await rm(path.join(home, "countersign-hook.mjs"));
     expect(await other).toMatchObject({ code: 0 });
   });
 });
 
-describe("a hook of type http", { timeout: 60_000 }, () => {
+describe("a hook of type http", () => {
   it("is answered on this machine for who has the token, as the command would", async () => {
     const port = await findFreePort();
     const { agent, before, event } = newCall(around.folder);
@@ -261,7 +261,7 @@ describe("a hook of type http", { timeout: 60_000 }, () => {
         told += text;
       });
     });
-    await expect.poll(() => told, { timeout: 30_000 }).toContain("Listening");
+    await expect.poll(() => told).toContain("Listening");
     const file = path.join(home, `.countersign/run/token-${port}`);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const token = (await readFile(file, "utf8")).trim();
@@ -306,7 +306,7 @@ describe("a hook of type http", { timeout: 60_000 }, () => {
     gone.abort();
     expect(await waiting).toBe("gone");
     const readStatus = async () => (await around.list("authorizations", agent))[0].status;
-    await expect.poll(readStatus, { timeout: 10_000 }).toBe("cancelled");
+    await expect.poll(readStatus).toBe("cancelled");
     child?.kill("SIGTERM");
     expect(await ended).toMatchObject({ code: 0 });
   });

@@ -37,7 +37,7 @@ describe("the embedded database's thread", () => {
        parentPort.postMessage(null);`,
     );
     const giveUp = vi.fn<(reason: unknown) => void>();
-    const times = { startMs: 5_000, endMs: 500 };
+    const times = { startMs: 60_000, endMs: 500 };
     const thread = await keepThread({ file, folder: own, times, logger, giveUp });
     const countStarts = async () => (await readFile(starts)).length;
     return { thread, giveUp, countStarts };
@@ -55,8 +55,8 @@ describe("the embedded database's thread", () => {
     const { thread, giveUp, countStarts } = await keep(once);
     const startedMs = performance.now();
     await expect(ask(thread)).rejects.toThrow(words);
-    expect(performance.now() - startedMs).toBeLessThan(20_000);
-    expect(await ask(thread, 5_000)).toBe("2");
+    expect(performance.now() - startedMs).toBeLessThan(60_000);
+    expect(await ask(thread, 60_000)).toBe("2");
     await thread.close();
     expect(await countStarts()).toBe(2);
     expect(giveUp).not.toHaveBeenCalled();
@@ -65,7 +65,7 @@ describe("the embedded database's thread", () => {
   it("is replaced when it ends while nobody asks", async () => {
     const { thread } = await keep("", "if (number === 1) setTimeout(() => process.exit(1), 50);");
     await new Promise((resolve) => setTimeout(resolve, 100));
-    await expect.poll(() => ask(thread, 5_000).catch(() => "")).toBe("2");
+    await expect.poll(() => ask(thread, 60_000).catch(() => "")).toBe("2");
     await thread.close();
   });
 

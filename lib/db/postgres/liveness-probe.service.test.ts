@@ -1,6 +1,6 @@
 /** A database host that stops answering without closing its connections, and a statement that merely waits. */
 import postgres from "postgres";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { layWire, type Wire } from "#support/cut-connections";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { isUnreachable } from "./failures";
@@ -40,14 +40,25 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
       (error: { code: string }) => (isUnreachable(error) ? "unreachable" : error.code),
     );
 
+  /** Until so many wait for an advisory lock of this database: other tests have theirs on the same server. */
+  const untilLocked = (holder: postgres.Sql, count: number) =>
+    expect
+      .poll(
+        async () =>
+          (
+            await holder`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+          ).length,
+      )
+      .toBe(count);
+
   it("leaves a statement alone that waits for a lock while the host answers", async () => {
     const { sql } = open({ silentMs: 50, answerMs: 30_000, longestMs: 60_000, overdueMs: 60_000 });
     const direct = postgres(directUrl, { max: 1 });
     const holder = await direct.reserve();
     await holder`SELECT pg_advisory_lock(1)`;
     const waiting = failure(sql.unsafe("SELECT pg_advisory_lock(1)"));
-    const asked = async () => (await holder`SELECT 1 FROM pg_locks WHERE NOT granted`).length;
-    await vi.waitFor(async () => expect(await asked()).toBe(1), { timeout: 60_000 });
+    await untilLocked(holder, 1);
     // Several looks of the watch, each of which asks the host.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     await holder`SELECT pg_advisory_unlock(1)`;
@@ -96,9 +107,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
     await Promise.all([1, 2].map(() => failure(sql.unsafe("SELECT pg_sleep(0.1)"))));
     // Both connections wait for the lock, and others behind them for a turn.
     const locked = Array.from({ length: 2 }, () => failure(sql.unsafe("SELECT pg_advisory_lock_shared(2)")));
-    const asked = async () =>
-      (await holder`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).length;
-    await vi.waitFor(async () => expect(await asked()).toBe(2), { timeout: 60_000 });
+    await untilLocked(holder, 2);
     const behind = Array.from({ length: 4 }, () => failure(sql.unsafe("SELECT 1")));
     let begun = 0;
     const begins = failure(sql.begin(async () => (begun += 1)));

@@ -8,8 +8,6 @@ import { inTime } from "#lib/in-time";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { explainDatabase, startLockKey } from "./first-connection";
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const written = vi.hoisted(() => [] as string[]);
 vi.mock("#lib/logger", () => ({ logger: { warn: (line: string) => void written.push(line) } }));
 
@@ -132,7 +130,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a PostgreSQL", () => {
     await isHeld;
     const starting = openDatabase({ databaseUrl: url, dataDir: "" });
     await expect
-      .poll(() => written, { timeout: 15_000 })
+      .poll(() => written)
       .toContainEqual(
         expect.stringMatching(/waited \d+ s for another process that is starting on this database/),
       );

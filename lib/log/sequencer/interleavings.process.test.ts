@@ -238,6 +238,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("interleavings of several p
       });
       await fc.assert(property, { numRuns, seed, endOnFailure: true });
     },
-    120_000 * numRuns,
+    360_000 * numRuns,
   );
 });

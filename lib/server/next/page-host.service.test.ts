@@ -166,14 +166,14 @@ describe("the pages' host check", () => {
   it("says that it is busy when an address asks for too much at once", async () => {
     const first = ask("GET", "/hold");
     while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    const second = ask("GET", "/second");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    const third = await ask("GET", "/third");
-    expect([third.status, third.headers.get("retry-after")]).toEqual([429, "2"]);
-    expect(await third.text()).toContain("Too many requests");
+    const others = [ask("GET", "/second"), ask("GET", "/third")];
+    const refused = await Promise.race(others);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "2"]);
+    expect(await refused.text()).toContain("Too many requests");
     for (const go of held) go();
     held = [];
-    expect([(await first).status, (await second).status]).toEqual([200, 200]);
+    const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, 200, 429]);
   });
 
   it("counts every method and every path, those that are not there too", async () => {

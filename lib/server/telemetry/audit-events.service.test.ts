@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "#lib/services/approvals/context";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
@@ -178,10 +178,7 @@ describe("the outbox of events", () => {
     const stop = startAuditExport({ ...context, settings });
     for (const rejected of [2, 4]) {
       const lastDay = new Date().toISOString().slice(0, 10);
-      await vi.waitFor(
-        async () => expect(await readExportState(context.database)).toEqual({ rejected, lastDay, late: 0 }),
-        10_000,
-      );
+      await expect.poll(() => readExportState(context.database)).toEqual({ rejected, lastDay, late: 0 });
       await query("UPDATE audit_events SET export_due_at = now()");
     }
     await stop();

@@ -14,8 +14,6 @@ import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
-vi.setConfig({ testTimeout: 240_000 });
-
 const g1 = bn254.G1.Point.BASE.toAffine();
 const g2 = bn254.G2.Point.BASE.toAffine();
 const toProof = (...words: bigint[]) => `0x${words.map((word) => wordHex(word).slice(2)).join("")}`;

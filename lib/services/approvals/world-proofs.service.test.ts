@@ -9,9 +9,6 @@ import { type AskedRequest, ask, makeResult } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
-// Each real proof takes a second and a half, and ten times that on a loaded machine.
-vi.setConfig({ testTimeout: 240_000 });
-
 type Result = Awaited<ReturnType<typeof makeResult>>;
 
 describe("approvals", () => {
@@ -204,7 +201,7 @@ describe("approvals", () => {
       const sql = "SELECT status, code FROM approval_submissions WHERE request_id = $1";
       const { rows } = await test.query(sql, [asked.made.request_id]);
       expect(rows[0]).toEqual({ status: "refused", code: "authorization_not_pending" });
-    }, 60_000);
+    });
     expect((await asked.read()).body).toMatchObject({ status: "expired", approvals: { given: 0 } });
     const late = await asked.submit(result);
     expect([late.status, late.body.code]).toEqual([409, "authorization_not_pending"]);

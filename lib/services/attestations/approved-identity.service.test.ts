@@ -13,8 +13,6 @@ import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
-
 describe("the approved identity", () => {
   const { test } = setupTestApp(anyKind);
   let key: string;

@@ -1,13 +1,11 @@
 /** A human_authorization inside an attestation: unchanged, fitting, unused, and checked again on every read. */
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { usedGuidance } from "#lib/api/schemas/authorization-state";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { type AskedRequest, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
-
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 describe("embedding", () => {
   const { test, key } = setupTestApp(anyKind);

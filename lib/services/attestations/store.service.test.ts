@@ -276,7 +276,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect(await miscountedAgents(other)).toEqual([]);
     await other.close();
     test.use();
-  }, 60_000);
+  });
 
   it("goes on if statements are refused again and again, for whatever reason", async () => {
     const other = await startTestApp(kind, settings);

@@ -60,7 +60,7 @@ describe("the verdict on an attestation", () => {
       const answers: Promise<TestAnswer>[] = [];
       for (const [at, { sent }] of calls.entries()) {
         answers.push(test.call("POST", "/v1/attest", sent));
-        await vi.waitUntil(() => made.length === at + 1, { interval: 1, timeout: 20_000 });
+        await vi.waitUntil(() => made.length === at + 1, { interval: 1, timeout: 60_000 });
       }
       await all;
       for (const [at, { change }] of calls.entries()) await change?.(made[at]?.item as AttestationItem);

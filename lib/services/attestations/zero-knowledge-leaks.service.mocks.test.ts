@@ -41,9 +41,6 @@ function textSpellings(text: string): string[] {
   return [text, ...spellings(Buffer.from(text)).map((encoded) => encoded.replace(/=+$/, ""))];
 }
 
-// A proof takes a second where others keep the processors busy.
-vi.setConfig({ testTimeout: 180_000 });
-
 describe("a private attestation with a proof", () => {
   let test: TestApp;
   let key: string;

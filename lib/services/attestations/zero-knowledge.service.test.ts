@@ -1,5 +1,5 @@
 /** Issue → verify → present, through the API; and what tampering with the rows does. */
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { base64Decode, base64UrlDecode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { findEndorsementFault } from "#lib/protocol/keys/key-endorsement";
@@ -20,9 +20,6 @@ const body = {
 const audience = "https://bank.example";
 const statusOf = (answer: TestAnswer, name: string) =>
   answer.body.checks.find((check: { name: string }) => check.name === name)?.status;
-
-// A proof takes a second where others keep the processors busy.
-vi.setConfig({ testTimeout: 180_000 });
 
 describe("zero-knowledge over the API", () => {
   const { test, key } = setupTestApp(anyKind);

@@ -27,7 +27,7 @@ import { createNotices } from "./send";
 
 const all = { requests: "all", decisions: true, reminders: true } as const;
 const named = { ...all, requests: "named" } as const;
-const slowly = { timeout: 30_000 };
+const slowly = { timeout: 60_000 };
 let counter = 0;
 
 describe("notices", () => {

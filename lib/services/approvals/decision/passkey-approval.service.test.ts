@@ -340,9 +340,9 @@ describe("a request for enrolled approvers", () => {
     const answer = await database.db.transaction(async (tx) => {
       await lockOpen(tx, asked.made.request_id);
       const approving = asked.approveAs("Carol");
-      await expect
-        .poll(async () => (await database.query("SELECT FROM pg_locks WHERE NOT granted", [])).rows.length)
-        .toBeGreaterThan(0);
+      const waiting =
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+      await expect.poll(async () => (await database.query(waiting, [])).rows.length).toBeGreaterThan(0);
       expect((await change("freeze")).status).toBe(200);
       return { approving };
     });
