@@ -165,6 +165,7 @@ describe("a patch", () => {
 });
 
 describe("a filter", () => {
+  const kept = { nickName: "CORP\\ada", meta: { lastModified: "2026-11-29T08:30:00.000Z" } };
   it.each([
     ['userName eq "ADA@corp.example"', true],
     [`${urn}:userName eq "ada@corp.example"`, true],
@@ -173,10 +174,21 @@ describe("a filter", () => {
     ['emails[type eq "work" and value co "corp"]', true],
     ['emails.value eq "ada@HOME.example"', true],
     ['active eq true and not (userName sw "b")', true],
+    ['emails[type eq "work" and value co "home"]', false],
+    ['emails[not (type eq "work") and value co "HOME"]', true],
+    ['emails[type eq "work"].value eq "ada@corp.example"', true],
+    ['emails[type eq "work"].value eq "ada@home.example"', false],
+    ['not (emails[type eq "work" or type eq "x"].value sw "b") and active eq true', true],
+    ['userName eq "\\u0061da@corp.example"', true],
+    ['nickName eq "CORP\\\\ada"', true],
+    ['nickName eq "CORP\\ada"', true],
+    [`nickName ne "${urn}:x" and nickName co "p"`, true],
+    ['meta.lastModified gt "2026-11-29T10:00:00+02:00"', true],
+    ['meta.lastModified eq "2026-11-29T08:30:00Z"', true],
     ["displayName pr", false],
     ['nothing eq "x" or userName ew "EXAMPLE"', true],
   ])("%s: %s", (text, matches) => {
-    expect(createFilter("User", text)({ ...ada })).toBe(matches);
+    expect(createFilter("User", text)({ ...ada, ...kept })).toBe(matches);
   });
   it.each([
     "",
@@ -184,7 +196,9 @@ describe("a filter", () => {
     'userName qq "a"',
     '(userName eq "a"',
     "userName eq ada",
-    `userName eq "${"\n".repeat(60)}`,
+    'userName eq "a\nb"',
+    'emails[type eq "work"].value',
+    'userName eq "a',
   ])("refuses %j", (text) =>
     expect(() => createFilter("User", text)).toThrow(expect.objectContaining({ scimType: "invalidFilter" })),
   );

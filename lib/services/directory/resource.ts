@@ -65,16 +65,12 @@ export const readResource = (kind: ScimKind, sent: JsonObject): JsonObject =>
 
 /* Filters. */
 
-/** Texts are compared whatever their case, but where the schema says otherwise. */
+/** Texts are compared whatever their case, but where the schema says otherwise; times whatever their offset. */
 const isExact = (path: string) => /(?:^|[.:])(?:external)?id$/i.test(path);
-const foldText = <T>(value: T, path: string) =>
-  typeof value === "string" && !isExact(path) ? value.toLowerCase() : value;
-
-function foldFilter(one: Filter, prefix = ""): Filter {
-  if ("filters" in one) return { ...one, filters: one.filters.map((each) => foldFilter(each, prefix)) };
-  if ("filter" in one) return { ...one, filter: foldFilter(one.filter, prefix) };
-  if ("valFilter" in one) return { ...one, valFilter: foldFilter(one.valFilter, one.attrPath) };
-  return "compValue" in one ? { ...one, compValue: foldText(one.compValue, one.attrPath) } : one;
+function foldText<T>(value: T, path: string): T | string {
+  if (typeof value !== "string" || isExact(path)) return value;
+  const time = /(?:^|\.)(?:created|lastModified)$/i.test(path) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? value.toLowerCase() : new Date(time).toISOString();
 }
 
 function fold(value: JsonValue, path = ""): JsonValue {
@@ -83,21 +79,70 @@ function fold(value: JsonValue, path = ""): JsonValue {
   return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, fold(of, name)]));
 }
 
-function parseFilter(kind: ScimKind, text: string): Filter {
-  // The library takes exponential time for line breaks in an open quote.
+/** A text as JSON has it, which RFC 7644 asks for; one that isn't JSON's, such as `CORP\ada`'s, as it is. */
+function readQuoted(quoted: string): string {
+  try {
+    return JSON.parse(quoted) as string;
+  } catch {
+    return quoted.slice(1, -1).replaceAll('\\"', '"');
+  }
+}
+
+interface ParsedFilter {
+  filter: Filter;
+  /** By the numbers that stand for them in the filter: the library reads one escape of JSON's alone. */
+  texts: string[];
+}
+
+function parseFilter(kind: ScimKind, text: string): ParsedFilter {
   if ([...text].some((character) => character < " "))
     throw refuse("invalidFilter", "filter: must not contain control characters");
   const urn = new RegExp(`\\b${scimKinds[kind].urn.replaceAll(".", "\\.")}:`, "gi");
+  const texts: string[] = [];
+  const numbered = text
+    .replace(/"(?:[^"\\]|\\.)*"/g, (quoted) => `"${texts.push(readQuoted(quoted)) - 1}"`)
+    .replaceAll(urn, "")
+    // Of one address both must be true, as Entra ID asks: the library would ask for one each.
+    .replace(/\[([^[\]]*)\]\.(\w+ +(?:pr\b|\w+ +[^\s()[\]]+))/gi, "[($1) and $2]");
   try {
-    return parse(text.replaceAll(urn, ""));
+    return { filter: parse(numbered), texts };
   } catch {
     throw refuse("invalidFilter", `filter: is not a filter of RFC 7644: ${text.slice(0, 100)}`);
   }
 }
 
+const readOperand = ({ texts }: ParsedFilter, value: unknown) =>
+  typeof value === "string" ? (texts[Number(value)] ?? "") : value;
+
+type Matches = (folded: JsonObject) => boolean;
+
+/** The library judges comparisons. Of several values it would let each part of a selection be true of another one. */
+function toMatches(parsed: ParsedFilter, one: Filter = parsed.filter): Matches {
+  if ("filters" in one) {
+    const all = one.filters.map((each) => toMatches(parsed, each));
+    return (folded) =>
+      one.op === "and" ? all.every((each) => each(folded)) : all.some((each) => each(folded));
+  }
+  if ("filter" in one) {
+    const matches = toMatches(parsed, one.filter);
+    return (folded) => !matches(folded);
+  }
+  if ("valFilter" in one) {
+    const matches = toMatches(parsed, one.valFilter);
+    const name = one.attrPath.toLowerCase();
+    return (folded) =>
+      Object.entries(folded).some(
+        ([key, value]) =>
+          key.toLowerCase() === name && [value].flat().some((item) => isJsonObject(item) && matches(item)),
+      );
+  }
+  if (!("compValue" in one)) return filter(one);
+  return filter({ ...one, compValue: foldText(readOperand(parsed, one.compValue), one.attrPath) as string });
+}
+
 export function createFilter(kind: ScimKind, text: string): (resource: JsonObject) => boolean {
-  const matches = filter(foldFilter(parseFilter(kind, text)));
-  return (resource) => matches(fold(resource));
+  const matches = toMatches(parseFilter(kind, text));
+  return (resource) => matches(fold(resource) as JsonObject);
 }
 
 /** `attributes` and `excludedAttributes` (section 3.9); schemas and id are always there. */
@@ -165,12 +210,12 @@ function changeItem(op: Verb, item: JsonObject, { attribute, sub }: Target, valu
 const identify = (item: JsonValue) => (isJsonObject(item) ? item["value"] : item);
 
 /** An item that a filter such as `type eq "work"` looks for and doesn't find, as Entra ID sets it. */
-function makeItem(parsed: Filter, attribute: ScimAttribute): JsonObject {
-  const name =
-    parsed.op === "eq" ? findAttribute(attribute.subAttributes ?? [], parsed.attrPath)?.name : undefined;
-  if (name === undefined || !("compValue" in parsed))
+function makeItem(parsed: ParsedFilter, attribute: ScimAttribute): JsonObject {
+  const one = parsed.filter;
+  const name = one.op === "eq" ? findAttribute(attribute.subAttributes ?? [], one.attrPath)?.name : undefined;
+  if (name === undefined || !("compValue" in one))
     throw refuse("noTarget", `path: nothing of ${attribute.name} matches`);
-  return { [name]: parsed.compValue as JsonValue };
+  return { [name]: readOperand(parsed, one.compValue) as JsonValue };
 }
 
 function changeItems(
@@ -188,15 +233,14 @@ function changeItems(
     if (op === "replace") return sent;
     return [...present.filter((one) => !ids.has(identify(one))), ...sent];
   }
-  const parsed = selected === undefined ? null : foldFilter(parseFilter(kind, selected));
-  const matches = parsed === null ? () => true : filter(parsed);
-  const isMatch = (item: JsonObject) => matches(fold(item));
+  const parsed = selected === undefined ? null : parseFilter(kind, selected);
+  const matches = parsed === null ? () => true : toMatches(parsed);
+  const isMatch = (item: JsonObject) => matches(fold(item) as JsonObject);
   if (op === "remove" && sub === undefined) return present.filter((item) => !isMatch(item));
   const changed = present.map((item) => (isMatch(item) ? changeItem(op, item, target, value) : item));
   if (op === "remove" || present.some(isMatch)) return changed;
   if (parsed === null) throw refuse("noTarget", `path: ${attribute.name} has no value`);
-  const asSent = parseFilter(kind, selected ?? "");
-  return [...present, changeItem(op, makeItem(asSent, attribute), target, value)];
+  return [...present, changeItem(op, makeItem(parsed, attribute), target, value)];
 }
 
 /** A new primary value takes the place of the one before (section 3.5.2). */
