@@ -112,6 +112,14 @@ describe("the environment's proxy", () => {
     },
   );
 
+  it.each(["example", "xservice.example", "10.0.0.0/8"])("is asked with NO_PROXY=%s", async (no) => {
+    const { answer } = await run(["fetch", "http://service.example/"], {
+      NO_PROXY: no,
+      HTTP_PROXY: network.proxyUrl,
+    });
+    expect([answer === undefined, network.asked.length]).toEqual([false, 1]);
+  });
+
   it.each(["https://localhost:1", "https://127.0.0.1:1", "https://[::1]:1", "http://a.localhost:1"])(
     "isn't asked for %s",
     async (url) => {
