@@ -7,8 +7,7 @@ import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import ipaddr from "ipaddr.js";
 import { isIpAddress, isLoopbackUrl, plainAddress } from "#lib/protocol/text/host";
-import { type Ceilings, fillCeilings } from "./env-limits";
-import { type Settings, settingsSchema } from "./env-schema";
+import { type Ceilings, fillCeilings, type Settings, settingsSchema } from "./env-schema";
 
 export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
   /** Without a slash at its end. */

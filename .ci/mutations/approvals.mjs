@@ -177,7 +177,7 @@ export const mutations = [
   },
   {
     threat: "Links or keys by email go around",
-    file: "lib/services/keys/routes.ts",
+    file: "lib/services/keys/email-keys.ts",
     from: 'settings.OIDC_ENFORCED === "on"',
     to: 'settings.baseUrl === ""',
     test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",

@@ -5,7 +5,7 @@ import { redirect } from "next/navigation";
 import { VerifyStart } from "#components/verify/verify-start";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { readPublicly } from "#lib/api/http/response-cache";
-import type { SearchResponse } from "#lib/api/schemas/search";
+import type { SearchResponse } from "#lib/api/schemas/identity";
 import { AppError } from "#lib/errors";
 import { parseSearched } from "#lib/protocol/text/mixed-script";
 import { countPage } from "#lib/server/next/page-limits";

@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
-import type { SearchResponse } from "#lib/api/schemas/search";
+import type { SearchResponse } from "#lib/api/schemas/identity";
 import { hashFile } from "#lib/protocol/encoding/read-stream";
 import { FileDrop } from "./file-drop";
 import { SearchResults } from "./search-results";

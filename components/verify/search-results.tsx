@@ -3,7 +3,7 @@ import { AgentText } from "#components/agent-text";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
-import type { SearchResponse, SearchResult } from "#lib/api/schemas/search";
+import type { SearchResponse, SearchResult } from "#lib/api/schemas/identity";
 
 const matches: Record<SearchResult["matched"], string> = {
   attestation_id: "this is its id",

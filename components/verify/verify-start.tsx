@@ -3,7 +3,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Input } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
-import type { SearchResponse } from "#lib/api/schemas/search";
+import type { SearchResponse } from "#lib/api/schemas/identity";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { FindByFile } from "./find-by-file";
 import { LocalVerifier } from "./local-verifier";

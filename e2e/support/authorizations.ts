@@ -2,7 +2,7 @@
 
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import type { AuthorizationState, AuthorizeResponse } from "#lib/api/schemas/authorization-state";
-import { type LocalLevel, testHumans } from "#lib/emulators/test-humans";
+import { type LocalLevel, testHumans } from "#lib/emulators/prover";
 import { LOCAL_APP_ID } from "#lib/emulators/world-id";
 import { externalNullifier, hashSignal, wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { acceptApproval, type ProvenApproval } from "#lib/services/approvals/decision/decide";

@@ -4,8 +4,7 @@
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createProver, type Prover } from "#lib/emulators/prover";
-import { type LocalLevel, testHumans } from "#lib/emulators/test-humans";
+import { createProver, type LocalLevel, type Prover, testHumans } from "#lib/emulators/prover";
 
 /** Where it listens. Who is started without a shared prover makes one of its own. */
 export const proverAddress = "TEST_PROVER_URL";

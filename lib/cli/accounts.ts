@@ -15,9 +15,9 @@ import { type CommandContext, withCommandContext } from "#lib/cli/shared/open-se
 import { memberships, organizations, users } from "#lib/db/schema";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/protocol/text/command-words";
 import { createRandom, openSecrets } from "#lib/server/secrets";
-import { addOwner } from "#lib/services/accounts/add-owner";
 import { recordAudit } from "#lib/services/accounts/audit";
-import { createSignInLink, signInLinkSeconds } from "#lib/services/accounts/sign-in-link";
+import { addOwner } from "#lib/services/accounts/organizations";
+import { createSignInLink, signInLinkSeconds } from "#lib/services/accounts/provider-sign-in";
 
 const usage = `usage: npm run accounts -- list
        npm run accounts -- add-owner EMAIL [--name NAME | --organization ID]

@@ -6,7 +6,7 @@
  */
 import "#lib/platform/node-wasm";
 import { runCommand, say } from "#lib/cli/shared/command-line";
-import { examine } from "#lib/cli/shared/examine";
+import { examine } from "#lib/cli/shared/doctor-keys";
 import { encodeFindings } from "#lib/cli/shared/findings";
 import { readVariables } from "#lib/env";
 import { readCommandLine, unexpectedWords } from "#lib/protocol/text/command-words";

@@ -7,7 +7,7 @@
  */
 import { z } from "zod";
 import { parseFieldElement, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
-import { type LocalLevel, treeRoot } from "./test-humans";
+import { type LocalLevel, treeRoot } from "./prover";
 
 export async function readJson(request: Request, maxLength: number): Promise<unknown> {
   const text = await request.text();

@@ -3,11 +3,144 @@
  * the server keeps answering: two seconds for a human's first, less than one for the others. The process starts with
  * the first proof and ends after a minute without work.
  */
+
+import { accessSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
 import { z } from "zod";
 import { type Child, createChild } from "#lib/jobs/child-process";
-import { parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
-import { locateProver, type ProverFiles } from "./development-modules";
-import { type LocalLevel, type TestHuman, type TreeWitness, treeWitness } from "./test-humans";
+import { utf8Encode } from "#lib/protocol/encoding/bytes";
+import { hashToField, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
+
+/* The prover and its artifacts are GPL and for development only: none is imported by name, or bundlers would look for it. */
+type Poseidon = (inputs: bigint[]) => bigint;
+
+export interface ProverFiles {
+  program: string;
+  snarkjs: string;
+  wasm: string;
+  zkey: string;
+}
+
+/** The server is started in the folder of its package.json; the bundle's own place says nothing. */
+const requireFromRoot = createRequire(path.join(process.cwd(), "package.json"));
+
+function load<T>(get: () => T): T {
+  try {
+    return get();
+  } catch (cause) {
+    throw new Error(
+      "The local World ID stand-in needs the packages snarkjs, @pcd/semaphore-group-pcd and poseidon-lite: run npm ci, or set WORLD_APP_ID, WORLD_RP_ID and WORLD_RP_SIGNING_KEY",
+      { cause },
+    );
+  }
+}
+
+export function loadPoseidon(): { poseidon1: Poseidon; poseidon2: Poseidon } {
+  return load(() => requireFromRoot("poseidon-lite") as { poseidon1: Poseidon; poseidon2: Poseidon });
+}
+
+/** The ceremony's own circuit and key for depth 16, which the package does not export by name. */
+export function locateProver(): ProverFiles {
+  return load(() => ({
+    program: locate("dist/prover.mjs"),
+    snarkjs: requireFromRoot.resolve("snarkjs"),
+    wasm: locate("node_modules/@pcd/semaphore-group-pcd/artifacts/16.wasm"),
+    zkey: locate("node_modules/@pcd/semaphore-group-pcd/artifacts/16.zkey"),
+  }));
+}
+
+function locate(file: string): string {
+  const place = path.resolve(/* turbopackIgnore: true */ process.cwd(), file);
+  accessSync(place);
+  return place;
+}
+
+/* Test humans and the two trees they are in: their secrets are public constants, so their approvals say nothing about a person. */
+const TREE_DEPTH = 16;
+export type LocalLevel = "device" | "orb";
+
+export interface TestHuman {
+  id: string;
+  name: string;
+  levels: readonly LocalLevel[];
+}
+
+export const testHumans: readonly TestHuman[] = [
+  { id: "ada", name: "Ada", levels: ["orb", "device"] },
+  { id: "grace", name: "Grace", levels: ["orb", "device"] },
+  { id: "hedy", name: "Hedy", levels: ["orb", "device"] },
+  { id: "alan", name: "Alan", levels: ["device"] },
+  { id: "emmy", name: "Emmy", levels: ["device"] },
+];
+
+interface Identity {
+  trapdoor: bigint;
+  nullifier: bigint;
+}
+
+export interface TreeWitness {
+  identityTrapdoor: bigint;
+  identityNullifier: bigint;
+  /** 0 if the node on the path is the left one. */
+  treePathIndices: number[];
+  treeSiblings: bigint[];
+}
+
+function deriveIdentity(human: TestHuman): Identity {
+  return {
+    trapdoor: hashToField(utf8Encode(`Countersign test human ${human.id}: trapdoor`)),
+    nullifier: hashToField(utf8Encode(`Countersign test human ${human.id}: nullifier`)),
+  };
+}
+
+function listHumans(level: LocalLevel): TestHuman[] {
+  return testHumans.filter((human) => human.levels.includes(level));
+}
+
+/** Leaves are Semaphore commitments, empty places zero; the nodes of every level but the empty ones. */
+function buildTree(level: LocalLevel): { levels: bigint[][]; zeros: bigint[] } {
+  const { poseidon1, poseidon2 } = loadPoseidon();
+  const zeros = [0n];
+  for (let depth = 0; depth < TREE_DEPTH; depth += 1)
+    zeros.push(poseidon2([zeros[depth] ?? 0n, zeros[depth] ?? 0n]));
+  const leaves = listHumans(level).map((human) => {
+    const { nullifier, trapdoor } = deriveIdentity(human);
+    return poseidon1([poseidon2([nullifier, trapdoor])]);
+  });
+  const levels = [leaves];
+  for (let depth = 0; depth < TREE_DEPTH; depth += 1) {
+    const below = levels[depth] ?? [];
+    const zero = zeros[depth] ?? 0n;
+    const parents = Array.from({ length: Math.ceil(below.length / 2) }, (_, i) =>
+      poseidon2([below[2 * i] ?? zero, below[2 * i + 1] ?? zero]),
+    );
+    levels.push(parents);
+  }
+  return { levels, zeros };
+}
+
+export function treeRoot(level: LocalLevel): bigint {
+  const root = buildTree(level).levels[TREE_DEPTH]?.[0];
+  if (root === undefined) throw new RangeError("an empty tree has no root");
+  return root;
+}
+
+/** Throws RangeError if the human has no such credential. */
+function treeWitness(human: TestHuman, level: LocalLevel): TreeWitness {
+  let index = listHumans(level).findIndex((member) => member.id === human.id);
+  if (index < 0) throw new RangeError(`${human.name} is not in the ${level} tree`);
+  const { levels, zeros } = buildTree(level);
+  const treePathIndices: number[] = [];
+  const treeSiblings: bigint[] = [];
+  for (let depth = 0; depth < TREE_DEPTH; depth += 1) {
+    treePathIndices.push(index & 1);
+    treeSiblings.push(levels[depth]?.[index ^ 1] ?? zeros[depth] ?? 0n);
+    index >>= 1;
+  }
+  const { trapdoor, nullifier } = deriveIdentity(human);
+  return { identityTrapdoor: trapdoor, identityNullifier: nullifier, treePathIndices, treeSiblings };
+}
 
 const MAX_WAITING = 8;
 const PROVER_TIMEOUT_MS = 60_000;

@@ -8,9 +8,8 @@ import { z } from "zod";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
 import { externalNullifier, parseFieldElement } from "#lib/protocol/world-id/world-id-proof";
 import { readJson } from "./portal";
-import { type Prover, ProverBusyError } from "./prover";
+import { type LocalLevel, type Prover, ProverBusyError, type TestHuman, testHumans } from "./prover";
 import { proofRequestSchema, type RpChecker } from "./rp-signature";
-import { type LocalLevel, type TestHuman, testHumans } from "./test-humans";
 import { open, seal, sealedSchema, type WalletBridge } from "./wallet-bridge";
 
 const MAX_OPENED = 200;

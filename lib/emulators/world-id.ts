@@ -7,9 +7,8 @@ import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
 import { createPortalProvider } from "#lib/services/approvals/world-id/portal";
 import type { RootVerdict, WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 import { createPortalStub, type PortalStub } from "./portal";
-import { createProver } from "./prover";
+import { createProver, treeRoot } from "./prover";
 import { createRpChecker, rpAddress } from "./rp-signature";
-import { treeRoot } from "./test-humans";
 import { createWalletBridge, type WalletBridge } from "./wallet-bridge";
 import { createWorldApp, type WorldApp } from "./world-app";
 

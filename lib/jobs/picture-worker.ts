@@ -3,11 +3,33 @@
  * dist/picture-worker.mjs; every exported function is a job that the pool can run under its name.
  */
 import "#lib/platform/node-wasm";
+import { readFile } from "node:fs/promises";
 import { setPriority } from "node:os";
+import path from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { ImageResponse } from "next/og";
 import { type CSSProperties, createElement, type ReactNode } from "react";
-import { imageFontFamily, readImageFonts } from "./image-fonts";
+
+const folder = path.join(process.cwd(), "node_modules/@fontsource/geist/files");
+
+async function readFont(range: "latin" | "latin-ext", weight: 400 | 600) {
+  const data = await readFile(path.join(folder, `geist-${range}-${weight}-normal.woff`));
+  return { name: `Geist ${range}`, data, weight, style: "normal" as const };
+}
+
+const imageFontFamily = "Geist latin, Geist latin-ext";
+
+let fonts: Promise<Awaited<ReturnType<typeof readFont>>[]> | undefined;
+
+function readImageFonts() {
+  fonts ??= Promise.all([
+    readFont("latin", 400),
+    readFont("latin", 600),
+    readFont("latin-ext", 400),
+    readFont("latin-ext", 600),
+  ]);
+  return fonts;
+}
 
 // Linux gives each thread a priority of its own: if processors are scarce, requests go before pictures.
 if (!isMainThread && process.platform === "linux") setPriority(10);

@@ -44,10 +44,10 @@ import {
 } from "#lib/services/keys/authenticate";
 import { createRulesEngine } from "#lib/services/policies/engine";
 import { startBackground } from "./background";
+import { openWorldId } from "./emulators";
 import { type OpenedLog, openLog, openMailer, openTime, serviceShare } from "./open-log";
 import { createRandom, openSecrets } from "./secrets";
 import { keepApp } from "./singleton";
-import { openWorldId } from "./world-id";
 
 export interface PageAnswer {
   isNotFound: boolean;

@@ -17,19 +17,18 @@ import type { serviceOperations as specs } from "#lib/api/operations/service";
 import { AppError } from "#lib/errors";
 import { logHandlers } from "#lib/log/routes";
 import { httpRequestId } from "#lib/protocol/encoding/bytes";
-import { rostersHandlers } from "#lib/services/accounts/routes";
-import { agentsHandlers } from "#lib/services/agents/routes";
+import { rostersHandlers } from "#lib/services/accounts/audit-list";
+import { agentsHandlers } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import { authorizationsHandlers, replayHydrators } from "#lib/services/approvals/routes";
 import { presentationsHandlers } from "#lib/services/attestations/presentations";
-import { receiptsHandlers } from "#lib/services/attestations/receipt-routes";
 import { attestationsHandlers } from "#lib/services/attestations/routes";
 import { directoryHandlers } from "#lib/services/directory/routes";
-import { keysHandlers } from "#lib/services/keys/routes";
+import { keysHandlers } from "#lib/services/keys/email-keys";
 import { createMcpHandlers } from "#lib/services/mcp/routes";
 import { mailHandlers } from "#lib/services/notifications/mailbox";
 import { rulesHandlers } from "#lib/services/policies/routes";
-import { webhooksHandlers } from "#lib/services/webhooks/routes";
+import { webhooksHandlers } from "#lib/services/webhooks/deliveries";
 import { getApp } from "./singleton";
 
 /* Runs the operations of lib/api/operations/service.ts that are about the service as a whole. */
@@ -57,7 +56,6 @@ const handlers: Handlers<typeof operations, Context> = {
   ...mailHandlers,
   ...createMcpHandlers(handleRequest),
   ...presentationsHandlers,
-  ...receiptsHandlers,
   ...rostersHandlers,
   ...rulesHandlers,
   ...serviceHandlers,

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { parseEnv } from "#lib/env";
-import { openWorldId } from "./world-id";
+import { openWorldId } from "./emulators";
 
 const imports = vi.hoisted(() => ({ count: 0 }));
 vi.mock("#lib/emulators/world-id", () => {
@@ -35,7 +35,7 @@ describe("the local stand-in", () => {
   it("is in no program of the build but its own", () => {
     expect(listSources("dist/stand-in.mjs")).toContain("lib/emulators/world-app.ts");
     expect(listSources("dist/server.mjs")).toEqual(
-      expect.arrayContaining(["lib/server/world-id.ts", "lib/errors.ts"]),
+      expect.arrayContaining(["lib/server/emulators.ts", "lib/errors.ts"]),
     );
     for (const program of ["server", "zk-worker", "picture-worker", "cli/log", "cli/keys"]) {
       const sources = listSources(`dist/${program}.mjs`);

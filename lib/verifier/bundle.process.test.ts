@@ -79,18 +79,18 @@ describe.each([
 });
 
 describe("node builtins", () => {
-  it("are used by node-io.ts, node-threads.ts and the platform alone, and by the BBS package for its randomness", async () => {
+  it("are used by node-io.ts, command.ts and the platform alone, and by the BBS package for its randomness", async () => {
     const builtins = listBuiltins(await bundle("lib/verifier/cli/command.ts", "node"));
     const own = Object.entries(builtins).filter(([file]) => file.startsWith("lib/"));
     expect(own.sort()).toEqual([
       ["lib/platform/node-bytes.ts", ["node:crypto"]],
       ["lib/platform/node-ed25519.ts", ["node:crypto"]],
       ["lib/platform/node-wasm.ts", ["node:v8"]],
+      ["lib/verifier/cli/command.ts", ["node:os", "node:worker_threads"]],
       [
         "lib/verifier/cli/node-io.ts",
         ["node:fs", "node:fs/promises", "node:path", "node:url", "node:v8", "node:zlib"],
       ],
-      ["lib/verifier/cli/node-threads.ts", ["node:os", "node:worker_threads"]],
     ]);
     const others = Object.keys(builtins).filter((file) => !file.startsWith("lib/"));
     expect(others.map(originOf).filter((name) => !allowedPackages.includes(name))).toEqual([]);

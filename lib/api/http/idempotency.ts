@@ -3,8 +3,7 @@
  * in the work's own transaction: a crash between commit and answer replays, and a failure leaves nothing.
  */
 import { and, eq, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
-import { arrayLiteral } from "#lib/db/array-literal";
-import type { Database, Executor } from "#lib/db/client";
+import { arrayLiteral, type Database, type Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Logger } from "#lib/logger";

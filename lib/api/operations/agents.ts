@@ -1,6 +1,5 @@
-/** Agents: feed and registered identity; what an organization reads about itself. */
+/** Agents: feed and registered identity; API keys by email; what an organization reads about itself. */
 import { z } from "zod";
-import { auditQuery, auditResponse } from "#lib/api/schemas/audit";
 import {
   feedQuery,
   feedResponse,
@@ -14,9 +13,17 @@ import {
   unfreezeBody,
   updateIdentityBody,
 } from "#lib/api/schemas/identity";
+import {
+  keyDeleteResponse,
+  keyInfoResponse,
+  keyRequestBody,
+  keyRequestResponse,
+  keyVerifyBody,
+  keyVerifyResponse,
+} from "#lib/api/schemas/keys";
 import { cursorQuery } from "#lib/api/schemas/primitives";
 import { recordQuery, recordResponse } from "#lib/api/schemas/record";
-import { readRosterQuery, rosterResponse } from "#lib/api/schemas/rosters";
+import { auditQuery, auditResponse, readRosterQuery, rosterResponse } from "#lib/api/schemas/rosters";
 import { anyone, type OperationSpec, withKey } from "./operation";
 
 export const agentsOperations = {
@@ -148,5 +155,50 @@ export const rostersOperations = {
     responses: { 200: auditResponse },
     alternative: { mediaType: "application/x-ndjson", schema: z.string() },
     errors: [401, 403],
+  },
+} as const satisfies Record<string, OperationSpec>;
+
+export const keysOperations = {
+  requestKey: {
+    method: "POST",
+    path: "/v1/keys/request",
+    summary: "Send a 6-digit code to an email address",
+    tag: "API keys",
+    auth: anyone,
+    limit: "key_request",
+    body: keyRequestBody,
+    responses: { 200: keyRequestResponse },
+    errors: [403, 413, 422],
+  },
+  verifyKey: {
+    method: "POST",
+    path: "/v1/keys/verify",
+    summary: "Exchange the code for an API key, which is shown only once",
+    tag: "API keys",
+    auth: anyone,
+    limit: "public_read",
+    body: keyVerifyBody,
+    responses: { 201: keyVerifyResponse },
+    errors: [401, 403, 409, 413, 422],
+  },
+  keyInfo: {
+    method: "GET",
+    path: "/v1/keys/info",
+    summary: "Describe the key used for this request",
+    tag: "API keys",
+    auth: withKey(),
+    limit: "keyed",
+    responses: { 200: keyInfoResponse },
+    errors: [401],
+  },
+  deleteKey: {
+    method: "DELETE",
+    path: "/v1/keys",
+    summary: "Delete the key used for this request; it stops working immediately",
+    tag: "API keys",
+    auth: withKey(),
+    limit: "keyed",
+    responses: { 200: keyDeleteResponse },
+    errors: [401],
   },
 } as const satisfies Record<string, OperationSpec>;

@@ -7,6 +7,7 @@ import {
   attestResponse,
   otlpResponse,
 } from "#lib/api/schemas/attest";
+import { searchQuery, searchResponse } from "#lib/api/schemas/identity";
 import { presentationRequest, zkProof } from "#lib/api/schemas/presentation";
 import {
   eraseResponse,
@@ -15,7 +16,6 @@ import {
   verifyResponse,
 } from "#lib/api/schemas/receipts";
 import { anchorsResponse } from "#lib/api/schemas/record";
-import { searchQuery, searchResponse } from "#lib/api/schemas/search";
 import { PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import {
   bundleFile,

@@ -1,9 +1,9 @@
 /** The service itself: public keys, health, the development mailbox. */
 import { z } from "zod";
 import { pubkeyResponse } from "#lib/api/schemas/keys";
-import { statementsQuery, statementsResponse } from "#lib/api/schemas/log";
 import { hookQuery } from "#lib/api/schemas/mcp";
 import { anyObject } from "#lib/api/schemas/primitives";
+import { statementsQuery, statementsResponse } from "#lib/api/schemas/record";
 import { bytesFile, textFile } from "./files";
 import { anyone, type OperationSpec, withKey } from "./operation";
 

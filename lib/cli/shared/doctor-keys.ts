@@ -1,5 +1,6 @@
 /** The secrets at hand, their files, and whether they and the fork guard belong to this database. Changes nothing. */
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -31,7 +32,13 @@ import { formatCount } from "#lib/protocol/text/display-text";
 import { readExportState } from "#lib/server/telemetry/audit-events";
 import { explainNobody } from "#lib/services/accounts/sign-up";
 import { countUnknownApprovals } from "#lib/services/approvals/decision/revoke";
-import { examineAuthSecret } from "./doctor-settings";
+import {
+  examineAuthSecret,
+  examineOutside,
+  examineSettings,
+  type Outside,
+  readSettings,
+} from "./doctor-settings";
 import { type Area, explain, type Finding, nameError, openArea, unreadable } from "./findings";
 import { describeRevived, describeUnknown } from "./open-service";
 
@@ -66,7 +73,7 @@ async function readActive(stored: Stored, { fault }: Area) {
   }
 }
 
-export async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> {
+async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> {
   const area = openArea("keys");
   const folder = path.join(env.DATA_DIR, "keys");
   if (process.platform !== "win32") await examineModes(folder, area);
@@ -440,4 +447,36 @@ export async function examineReplica(url: string, primary: Database, patienceMs 
   else area.ok("the replica follows the primary");
   await replica.close();
   return area.found;
+}
+
+const examineEmpty = async (env: Env, clock: () => Date) => [
+  ...(await examineKeys(env, "empty")),
+  ...(await examineLog(env, "empty", clock)),
+];
+
+async function examineStored(env: Env, clock: () => Date): Promise<Finding[]> {
+  // A running service has the embedded database to itself.
+  if (env.DATABASE_URL === undefined)
+    return existsSync(path.join(env.DATA_DIR, "pglite")) ? examineKeys(env, null) : examineEmpty(env, clock);
+  const { findings, database, isEmpty } = await examineDatabase(env.DATABASE_URL, env, clock);
+  if (isEmpty) return [...findings, ...(await examineEmpty(env, clock))];
+  if (database === null) return [...findings, ...(await examineKeys(env, null))];
+  try {
+    const { DATABASE_REPLICA_URL: replica } = env;
+    const standby = replica === undefined ? [] : await examineReplica(replica, database);
+    const [keys, log] = [await examineKeys(env, database), await examineLog(env, database, clock)];
+    return [...findings, ...standby, ...keys, ...log];
+  } finally {
+    await database.close();
+  }
+}
+
+export async function examine(
+  variables: Record<string, string | undefined>,
+  outside: Outside,
+): Promise<Finding[]> {
+  const env = readSettings(variables);
+  if (Array.isArray(env)) return env;
+  const stored = await examineStored(env, outside.clock);
+  return [...examineSettings(env), ...stored, ...(await examineOutside(env, outside))];
 }

@@ -11,7 +11,7 @@ import { parseCertificates } from "#lib/protocol/encoding/certificate";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { pingRedis } from "#lib/server/redis";
 import { openSecrets } from "#lib/server/secrets";
-import { readV4VerifyingKey } from "#lib/services/approvals/world-id/v4-key";
+import { readV4VerifyingKey } from "#lib/services/approvals/world-id/provider";
 import { trySmtp } from "#lib/services/notifications/transports";
 import { openKeys, UnreadableKeys } from "#lib/services/webhooks/endpoints";
 import { type Area, type Finding, nameError, openArea, readHost } from "./findings";

@@ -10,7 +10,7 @@ import path from "node:path";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { fileURLToPath } from "node:url";
 import { CountersignError } from "#lib/client/api/errors";
-import type { Machine, Modes } from "./machine";
+import type { Machine, Modes } from "./io";
 
 /** Claude Code, Gemini CLI */
 const projectVariables = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];

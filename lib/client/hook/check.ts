@@ -5,8 +5,7 @@
 
 import { CountersignError } from "#lib/client/api/errors";
 import { type Service, send } from "#lib/client/api/transport";
-import { type ClientIo, type Command, readText, requireWords } from "#lib/client/cli/io";
-import type { Machine } from "#lib/client/cli/machine";
+import { type ClientIo, type Command, type Machine, readText, requireWords } from "#lib/client/cli/io";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single } from "#lib/protocol/text/command-words";

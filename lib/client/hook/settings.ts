@@ -7,10 +7,10 @@ import {
   connect,
   describeChange,
   type FlagOption,
+  type Machine,
   requireWords,
   type ValuedOption,
 } from "#lib/client/cli/io";
-import type { Machine } from "#lib/client/cli/machine";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalJson,

@@ -1,6 +1,6 @@
 /** The log's own history, judged at start and by `npm run log -- check`. */
 
-import type { LoggedStatement, StatementsQuery, StatementsResponse } from "#lib/api/schemas/log";
+import type { LoggedStatement, StatementsQuery, StatementsResponse } from "#lib/api/schemas/record";
 import type { Database, Executor } from "#lib/db/client";
 import { kindsOfRecords, loadEdge } from "#lib/log/sequencer/append";
 import { type KnownHeads, requirePrefix } from "#lib/log/sequencer/fork-guard";

@@ -3,7 +3,7 @@
  * on a connection that was opened when it had none.
  */
 import { expect, it } from "vitest";
-import { arrayLiteral } from "#lib/db/array-literal";
+import { arrayLiteral } from "#lib/db/client";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { appendLeafHashes, emptyRightEdge, loadRightEdge } from "#lib/protocol/tlog/tiles";
 import { anyKind, databaseKinds, openTestDatabase } from "#support/databases";

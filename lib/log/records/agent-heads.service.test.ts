@@ -1,8 +1,7 @@
 /** Snapshots of all records' heads: every leaf is counted, in all that the service shows of them. */
 import { describe, expect, it } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
-import type { RecordSnapshot, StatementsResponse } from "#lib/api/schemas/log";
-import type { RecordResponse } from "#lib/api/schemas/record";
+import type { RecordResponse, RecordSnapshot, StatementsResponse } from "#lib/api/schemas/record";
 import { base64Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { addsUp, decodeHeadRow, mergeHeads, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { dispatch } from "#lib/server/operations";

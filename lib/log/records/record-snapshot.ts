@@ -1,6 +1,6 @@
 /** Where the newest snapshot of all records' heads counts one agent: its row, the row's proof, and the signed root. */
 import { and, asc, eq, gt, isNotNull, lt, or, sql } from "drizzle-orm";
-import type { RecordSnapshot } from "#lib/api/schemas/log";
+import type { RecordSnapshot } from "#lib/api/schemas/record";
 import { type Database, type Executor, queryRows } from "#lib/db/client";
 import { agentHeads, agentRecords, logLeaves } from "#lib/db/schema";
 import { oneAtATime, startInterval } from "#lib/jobs/due-work";

@@ -4,8 +4,7 @@
  */
 import { and, eq, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/api/schemas/attest";
-import { arrayLiteral } from "#lib/db/array-literal";
-import type { Database, Executor } from "#lib/db/client";
+import { arrayLiteral, type Database, type Executor } from "#lib/db/client";
 import {
   isRefusedByServer,
   isSurelyNotStored,

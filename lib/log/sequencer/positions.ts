@@ -4,8 +4,7 @@
  */
 import { inArray, sql } from "drizzle-orm";
 import { LRUCache } from "lru-cache";
-import { arrayLiteral } from "#lib/db/array-literal";
-import type { Database, Executor } from "#lib/db/client";
+import { arrayLiteral, type Database, type Executor } from "#lib/db/client";
 import { agentClients, agentRecords } from "#lib/db/schema";
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { SALT_BYTES } from "#lib/protocol/record/agent-heads";

@@ -3,8 +3,8 @@
  * signs nobody in who is neither any more. Whoever isn't let in leaves no account behind.
  */
 import { beforeAll, expect, it, vi } from "vitest";
-import { addOwner } from "#lib/services/accounts/add-owner";
-import { createSignInLink } from "#lib/services/accounts/sign-in-link";
+import { addOwner } from "#lib/services/accounts/organizations";
+import { createSignInLink } from "#lib/services/accounts/provider-sign-in";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";

@@ -6,11 +6,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { Role } from "#lib/api/schemas/key-choices";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { addOwner } from "#lib/services/accounts/add-owner";
 import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { listApprovers, removeApprover } from "#lib/services/accounts/approvers";
+import { addOwner } from "#lib/services/accounts/organizations";
 import { saveProviderGroup } from "#lib/services/accounts/provider-groups";
-import { createSignInLink } from "#lib/services/accounts/sign-in-link";
+import { createSignInLink } from "#lib/services/accounts/provider-sign-in";
 import { changeRole, removeMember } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

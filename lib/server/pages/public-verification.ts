@@ -15,7 +15,7 @@ import {
   isApprovalMethod,
   isBacked,
 } from "#lib/protocol/statement/human-approval";
-import { readIdentity } from "#lib/services/accounts/organization-identity";
+import { readIdentity } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
 import { readNeighbours } from "#lib/services/attestations/record";
 import type { StoredAttestation } from "#lib/services/attestations/stored-receipt";

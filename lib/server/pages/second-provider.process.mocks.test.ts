@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
-import { addOwner } from "#lib/services/accounts/add-owner";
+import { addOwner } from "#lib/services/accounts/organizations";
 import { saveProviderGroup } from "#lib/services/accounts/provider-groups";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";

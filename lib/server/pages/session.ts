@@ -32,10 +32,12 @@ import { applyProviderGroups, readGroups } from "#lib/services/accounts/provider
 import {
   findLinkedUser,
   findOwnByDomain,
+  isOperatorToken,
   joinByDomain,
   PROVIDER_ID,
+  signInLinkSeconds,
+  signInUrl,
 } from "#lib/services/accounts/provider-sign-in";
-import { isOperatorToken, signInLinkSeconds, signInUrl } from "#lib/services/accounts/sign-in-link";
 import { maySignIn } from "#lib/services/accounts/sign-up";
 import type { Context } from "#lib/services/approvals/context";
 import { admitByProvider, listProviders, readLogoutToken } from "./provider";

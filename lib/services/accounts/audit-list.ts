@@ -2,9 +2,11 @@
 
 import { and, desc, eq, gte, inArray, like, lt, notInArray, type SQL, sql } from "drizzle-orm";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
-import { cutPage, decodeCursor, type PageQuery } from "#lib/api/http/cursor";
-import type { AuditEventView, AuditQuery } from "#lib/api/schemas/audit";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
+import type { Handlers } from "#lib/api/http/pipeline";
+import type { rostersOperations as specs } from "#lib/api/operations/agents";
 import type { AuditFilters, ExportFormat } from "#lib/api/schemas/portal";
+import type { AuditEventView, AuditQuery } from "#lib/api/schemas/rosters";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, approvers, auditEvents, organizations } from "#lib/db/schema";
 import { isUuid } from "#lib/protocol/encoding/bytes";
@@ -14,6 +16,7 @@ import { readableTime } from "#lib/protocol/time/time-words";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { requireRole } from "./members";
+import { readRoster } from "./roster";
 
 type Event = typeof auditEvents.$inferSelect;
 
@@ -89,7 +92,7 @@ async function readPage(
 }
 
 /** By the API. An action without a dot is the first word of several. */
-export async function readAudit({ database }: AccountsContext, organizationId: string, query: AuditQuery) {
+async function readAudit({ database }: AccountsContext, organizationId: string, query: AuditQuery) {
   const { limit, actor_kind, action, from, until } = query;
   const cursor =
     query.cursor === undefined
@@ -216,3 +219,28 @@ export async function deleteOldAudit(executor: Executor, days: number): Promise<
       ),
     );
 }
+
+/** A line an event; where the next page begins is in the header, as RFC 8288 has it. */
+const ndjson = "application/x-ndjson";
+
+export const rostersHandlers: Handlers<typeof specs, AccountsContext> = {
+  readRoster: async ({ context, principal, query }) => ({
+    body: await readRoster(context.database.db, principal.organizationId, query.number),
+  }),
+  readAudit: async ({ context, principal, query, request }) => {
+    const { rows, nextCursor } = await readAudit(context, principal.organizationId, query);
+    const next_cursor = nextCursor === null ? null : encodeCursor(nextCursor);
+    if (!request.headers.get("accept")?.includes(ndjson))
+      return { body: { events: rows, next_cursor }, headers: { vary: "Accept" } };
+    const next = new URL(request.url);
+    if (next_cursor !== null) next.searchParams.set("cursor", next_cursor);
+    return new Response(rows.map((row) => `${JSON.stringify(row)}\n`).join(""), {
+      headers: {
+        "content-type": ndjson,
+        "cache-control": "no-store",
+        vary: "Accept",
+        ...(next_cursor !== null && { link: `<${next.pathname}${next.search}>; rel="next"` }),
+      },
+    });
+  },
+};

@@ -6,10 +6,13 @@ import { and, asc, count, eq, isNotNull, lte } from "drizzle-orm";
 import { parse } from "tldts";
 import { type Actor, type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { enforceLimit } from "#lib/api/http/pipeline";
-import { organizationDomains } from "#lib/db/schema";
+import type { Executor } from "#lib/db/client";
+import { organizationDomains, organizations } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { type GuardedAnswer, type GuardedRequest, requestGuarded } from "#lib/jobs/guarded-request";
+import type { VerifiedDomain } from "#lib/protocol/approval/assign-groups";
 import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
+import { deriveMark, type OrganizationMark } from "#lib/protocol/text/organization-name";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { domainLostMail, mailOwners } from "./mails";
@@ -345,4 +348,51 @@ export async function checkDueDomains(context: AccountsContext): Promise<number>
     .limit(batch);
   await Promise.all(due.map((row) => checkDaily(context, row)));
   return due.length;
+}
+
+export interface OrganizationIdentity {
+  name: string | null;
+  mark: OrganizationMark;
+  domains: VerifiedDomain[];
+}
+
+type Marked = Pick<typeof organizations.$inferSelect, "name" | "mark_text" | "mark_color">;
+
+export function toMark({ name, mark_text, mark_color }: Marked): OrganizationMark {
+  const derived = deriveMark(name ?? "");
+  return { text: mark_text ?? derived.text, color: mark_color ?? derived.color };
+}
+
+function describeProven(row: typeof organizationDomains.$inferSelect | null): VerifiedDomain[] {
+  if (!row?.verified_since || !row.found_at) return [];
+  const { domain, verified_since, found_at } = row;
+  return [
+    {
+      domain,
+      unicode: toUnicode(domain),
+      verified_since: verified_since.toISOString(),
+      last_checked: found_at.toISOString(),
+    },
+  ];
+}
+
+export async function readIdentity(
+  executor: Executor,
+  organizationId: string,
+): Promise<OrganizationIdentity | null> {
+  const { id } = organizations;
+  const { organization_id, verified_since, domain } = organizationDomains;
+  const rows = await executor
+    .select({ organization: organizations, proven: organizationDomains })
+    .from(organizations)
+    .leftJoin(organizationDomains, and(eq(organization_id, id), isNotNull(verified_since)))
+    .where(eq(id, organizationId))
+    .orderBy(asc(verified_since), asc(domain));
+  const [first] = rows;
+  if (first === undefined) return null;
+  return {
+    name: first.organization.name,
+    mark: toMark(first.organization),
+    domains: rows.flatMap(({ proven }) => describeProven(proven)),
+  };
 }

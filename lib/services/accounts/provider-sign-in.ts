@@ -4,6 +4,7 @@
  * account of an address elsewhere. Of all other claims only groups are read, and only what an owner has mapped (provider-groups.ts).
  */
 import { and, desc, eq, inArray, isNotNull, isNull } from "drizzle-orm";
+import type { HttpContext } from "#lib/api/http/context";
 import { emailAddress } from "#lib/api/schemas/keys";
 import type { Executor } from "#lib/db/client";
 import {
@@ -13,12 +14,14 @@ import {
   organizationDomains,
   organizations,
   users,
+  verificationTokens,
 } from "#lib/db/schema";
+import { base64UrlEncode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { hasRoom } from "./invitations";
 import { listMemberships } from "./members";
-import { lockOrganization } from "./organizations";
+import { holdOrCreateUser, lockOrganization } from "./organizations";
 import { isDeactivated, maySignIn, readDomain } from "./sign-up";
 
 export const PROVIDER_ID = "oidc";
@@ -184,5 +187,49 @@ export async function joinByDomain(
       subject: email,
       detail: { role: "member", by_domain: readDomain(email) },
     });
+  });
+}
+
+export const signInLinkSeconds = 1800;
+
+/** No mailed token begins with it: a point is no letter of base64url. */
+const operatorMark = "operator.";
+
+export const isOperatorToken = (token: string): boolean => token.startsWith(operatorMark);
+
+export function signInUrl(baseUrl: string, token: string, email: string): URL {
+  const url = new URL("/portal/sign-in/confirm", baseUrl);
+  url.searchParams.set("token", token);
+  url.searchParams.set("email", email);
+  return url;
+}
+
+type LinkContext = Pick<HttpContext, "database" | "clock" | "random"> & {
+  settings: Pick<HttpContext["settings"], "baseUrl">;
+  secrets: Pick<HttpContext["secrets"], "session">;
+};
+
+/** Works once, as a mailed one. Null if the address belongs to no organization. */
+export async function createSignInLink(context: LinkContext, email: string): Promise<string | null> {
+  const { clock, random, settings, secrets } = context;
+  const token = `${operatorMark}${base64UrlEncode(random(32))}`;
+  return context.database.db.transaction(async (tx) => {
+    const own = await listMemberships(tx, await holdOrCreateUser(context, tx, email));
+    if (own.length === 0) return null;
+    await tx.insert(verificationTokens).values({
+      identifier: email,
+      // As next-auth looks it up (@auth/core, callback/index.js).
+      token: hexEncode(sha256(utf8Encode(`${token}${secrets.session}`))),
+      expires: new Date(clock().getTime() + signInLinkSeconds * 1000),
+    });
+    const actor = { kind: "system", id: "operator", ip: null } as const;
+    for (const { organizationId } of own)
+      await recordAudit(context, tx, {
+        organizationId,
+        actor,
+        action: "session.link_created",
+        subject: email,
+      });
+    return signInUrl(settings.baseUrl, token, email).href;
   });
 }

@@ -11,10 +11,9 @@ import { removeMember } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
-import { addOwner } from "./add-owner";
 import { acceptInvitation, inviteMember, withdrawInvitation } from "./invitations";
 import { ensureMemberships, listMemberships } from "./members";
-import { holdOrCreateUser } from "./organizations";
+import { addOwner, holdOrCreateUser } from "./organizations";
 import { explainNobody, maySignIn, maySignUp } from "./sign-up";
 
 const settings = {

@@ -1,8 +1,10 @@
 /** Agents' registered identities (docs/wire.md, Agents). A change applies to later attestations only. */
 
-import { and, eq, isNull } from "drizzle-orm";
+import { and, eq, isNotNull, isNull } from "drizzle-orm";
 import type { z } from "zod";
 import { type Principal, toActor } from "#lib/api/http/context";
+import type { Handlers, Params } from "#lib/api/http/pipeline";
+import type { agentsOperations as specs } from "#lib/api/operations/agents";
 import type {
   IdentityResponse,
   putToolsBody,
@@ -11,7 +13,7 @@ import type {
 } from "#lib/api/schemas/identity";
 import type { Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
-import { fieldError } from "#lib/errors";
+import { AppError, fieldError } from "#lib/errors";
 import {
   base64Decode,
   base64Encode,
@@ -27,7 +29,14 @@ import { parseCanonical } from "#lib/protocol/statement/statement";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
-import { type NewestKeys, readNewestKeys, replaceKey } from "./agent-changes";
+import {
+  changeAgent,
+  listAgentKeys,
+  type NewestKeys,
+  readNewestKeys,
+  replaceKey,
+  Unchanged,
+} from "./agent-changes";
 import {
   agentNotFound,
   claimAgents,
@@ -224,3 +233,100 @@ export async function putTools(
     return { agent_slug: agent.slug, tool_manifest_hash: hash, tools: body.tools };
   });
 }
+
+export interface FreezeContext extends AccountsContext {
+  agents: { delete(name: string): unknown };
+}
+
+const { id, frozen_at } = agents;
+
+/**
+ * The stop button. From the commit on, a frozen agent's requests are denied, and its approvals can be neither given, claimed
+ * nor used. What it does all the same can still be attested, with a warning in the signed bytes.
+ */
+async function setFrozen(tx: Executor, agentId: string, at: Date | null): Promise<AppError | null> {
+  const isOther = at === null ? isNotNull(frozen_at) : isNull(frozen_at);
+  const changed = await tx
+    .update(agents)
+    .set({ frozen_at: at })
+    .where(and(eq(id, agentId), isOther))
+    .returning({ id });
+  return changed.length === 1 ? null : new Unchanged();
+}
+
+/** An approver may stop an agent, and not let it go on; a passkey is asked for either. */
+async function holdFreezer(tx: Executor, principal: Principal, isFrozen: boolean): Promise<void> {
+  if (!isFrozen) await lockAndRecheckKey(tx, principal, "operate");
+  await lockAndRecheckKey(tx, principal, "freeze");
+}
+
+async function change(
+  context: FreezeContext,
+  principal: Principal,
+  slug: string,
+  reason: string | null,
+  isFrozen: boolean,
+): Promise<IdentityResponse> {
+  const { db } = context.database;
+  const agent = await findAgent(db, slug);
+  if (agent?.organization_id !== principal.organizationId) throw agentNotFound();
+  if ((agent.frozen_at !== null) !== isFrozen) {
+    await changeAgent(context, {
+      change: isFrozen ? "frozen" : "unfrozen",
+      agentId: agent.id,
+      organizationId: agent.organization_id,
+      actor: toActor(principal),
+      lockAndRecheckKey: (tx) => holdFreezer(tx, principal, isFrozen),
+      reason,
+      request: null,
+      apply: (tx, at) => setFrozen(tx, agent.id, isFrozen ? at : null),
+      subject: agent.slug,
+      event: isFrozen ? "agent.frozen" : "agent.unfrozen",
+      announced: (changedAt) => ({ agent_slug: agent.slug, frozen_at: isFrozen ? changedAt : null }),
+      callbackUrl: null,
+    });
+    context.agents.delete(slugKey(slug));
+  }
+  return readIdentity(db, slug);
+}
+
+/** Freezing a frozen agent changes nothing, and neither does its new reason. */
+export const freezeAgent = (context: FreezeContext, principal: Principal, slug: string, reason: string) =>
+  change(context, principal, slug, reason, true);
+
+export const unfreezeAgent = (
+  context: FreezeContext,
+  principal: Principal,
+  slug: string,
+  reason: string | null,
+) => change(context, principal, slug, reason, false);
+
+export const agentFrozen = () =>
+  new AppError("agent_frozen", "the organization has frozen this agent; stop, and report to your operator");
+
+const readSlug = (params: Params) => params["slug"] ?? "";
+
+export const agentsHandlers: Handlers<Omit<typeof specs, "agentFeed" | "agentRecord">, FreezeContext> = {
+  registerIdentity: async (call) => {
+    const { isNew, identity } = await registerIdentity(call.context, call.principal, call.body);
+    return { status: isNew ? 201 : 200, body: identity };
+  },
+  readIdentity: async ({ context, params }) => ({
+    body: await readIdentity(context.database.db, readSlug(params)),
+  }),
+  listAgentKeys: async ({ context, params, query }) => ({
+    body: await listAgentKeys(context.database.db, readSlug(params), query),
+  }),
+  updateIdentity: async (call) => ({
+    body: await updateIdentity(call.context, call.principal, readSlug(call.params), call.body),
+  }),
+  putTools: async (call) => ({
+    body: await putTools(call.context, call.principal, readSlug(call.params), call.body),
+  }),
+  freezeAgent: async (call) => ({
+    body: await freezeAgent(call.context, call.principal, readSlug(call.params), call.body.reason),
+  }),
+  unfreezeAgent: async (call) => ({
+    body: await unfreezeAgent(call.context, call.principal, readSlug(call.params), call.body.reason ?? null),
+  }),
+};

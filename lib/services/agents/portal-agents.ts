@@ -11,8 +11,15 @@ import { toolsOfManifest } from "#lib/protocol/statement/identity-checks";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { type Act, requireRole } from "#lib/services/accounts/members";
 import { agentNotFound, describeKeyStatus, type FoundAgent, findAgent } from "./agents";
-import { type FreezeContext, freezeAgent, unfreezeAgent } from "./freeze";
-import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
+import {
+  type FreezeContext,
+  freezeAgent,
+  putTools,
+  readIdentity,
+  registerIdentity,
+  unfreezeAgent,
+  updateIdentity,
+} from "./identities";
 
 export async function listOwnAgents(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
   const { db } = context.database;

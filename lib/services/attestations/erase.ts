@@ -10,8 +10,7 @@ import { type Principal, toActor } from "#lib/api/http/context";
 import { eraseAnswers } from "#lib/api/http/idempotency";
 import { announceErased } from "#lib/api/http/response-cache";
 import type { EraseResponse } from "#lib/api/schemas/receipts";
-import { arrayLiteral } from "#lib/db/array-literal";
-import type { Executor } from "#lib/db/client";
+import { arrayLiteral, type Executor } from "#lib/db/client";
 import {
   agentChanges,
   agentRecords,
@@ -34,7 +33,7 @@ import { isOnHold, onHold } from "#lib/services/accounts/organizations";
 import type { Context } from "#lib/services/approvals/context";
 import { noContent } from "#lib/services/approvals/planted";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
-import { batchRoute } from "./attest-batch";
+import { batchRoute } from "./attest";
 import { attestationNotFound } from "./stored-receipt";
 
 /** By a key that may, or an owner. Erasing again changes nothing and answers the same. */

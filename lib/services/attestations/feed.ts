@@ -6,7 +6,7 @@ import { cutPage, type PageQuery } from "#lib/api/http/cursor";
 import { SerializedJson } from "#lib/api/http/problem";
 import type { CachedResponse } from "#lib/api/http/response-cache";
 import { type FeedEntry, type FeedResponse, maxLookAlikes } from "#lib/api/schemas/identity";
-import { arrayLiteral } from "#lib/db/array-literal";
+import { arrayLiteral } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
 import { formatAmount } from "#lib/protocol/approval/amount";

@@ -5,11 +5,15 @@
 import { and, count, eq, gte, ilike, isNotNull, lt, type SQL, sql } from "drizzle-orm";
 import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/cursor";
 import { SerializedJson } from "#lib/api/http/problem";
-import type { FeedEntry } from "#lib/api/schemas/identity";
+import {
+  type FeedEntry,
+  maxSearchResults,
+  type SearchResponse,
+  type searchedBy,
+} from "#lib/api/schemas/identity";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
-import { maxSearchResults, type SearchResponse, type searchedBy } from "#lib/api/schemas/search";
 import { agents, attestations, authorizationRequests } from "#lib/db/schema";
-import { payloadDigestSql } from "#lib/db/schema/attestations";
+import { payloadDigestSql } from "#lib/db/schema/agents";
 import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { hexDecode, hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";

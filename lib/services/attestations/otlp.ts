@@ -21,8 +21,7 @@ import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-
 import { encodeProtobuf } from "#lib/protocol/encoding/protobuf";
 import { formatCount } from "#lib/protocol/text/display-text";
 import type { Context } from "#lib/services/approvals/context";
-import type { AttestInput } from "./attest";
-import { recordHeld } from "./attest-batch";
+import { type AttestInput, recordHeld } from "./attest";
 import { decodeTraces, type Report, type Reported, readReports, type Signal } from "./traces";
 
 interface OtlpCall {

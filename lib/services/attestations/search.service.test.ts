@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { maxSearchResults, type SearchResponse } from "#lib/api/schemas/search";
+import { maxSearchResults, type SearchResponse } from "#lib/api/schemas/identity";
 import { planSettings } from "#lib/db/postgres/time-limits";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";

@@ -6,7 +6,7 @@
 import type { KeyPrincipal } from "#lib/api/http/context";
 import { type IdempotencyHold, takenOver } from "#lib/api/http/idempotency";
 import type { AttestResponse } from "#lib/api/schemas/attest";
-import { type ArrayElement, arrayLiteral } from "#lib/db/array-literal";
+import { type ArrayElement, arrayLiteral } from "#lib/db/client";
 import { AppError, fieldError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";
 import type { FunctionCall } from "#lib/log/sequencer/append";

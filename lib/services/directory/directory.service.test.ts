@@ -7,11 +7,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { createKeyForm } from "#lib/api/schemas/portal";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
-import { addOwner } from "#lib/services/accounts/add-owner";
 import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { addApprover, listApprovers } from "#lib/services/accounts/approvers";
 import { nameDeputy } from "#lib/services/accounts/deputies";
 import { inviteMember } from "#lib/services/accounts/invitations";
+import { addOwner } from "#lib/services/accounts/organizations";
 import { beginEnrolment, finishEnrolment, requireOwnApprover } from "#lib/services/accounts/passkeys";
 import {
   applyProviderGroups,

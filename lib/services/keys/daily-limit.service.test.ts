@@ -1,6 +1,6 @@
 /** Guarantee: a self-hoster has no daily limit until it is set, and a key comes with a sentence on who can read its attestations. */
 import { afterEach, expect, it } from "vitest";
-import { addOwner } from "#lib/services/accounts/add-owner";
+import { addOwner } from "#lib/services/accounts/organizations";
 import { nameOrganization, readOrganization } from "#lib/services/portal/organization";
 import { readOverview } from "#lib/services/portal/overview";
 import { startTestApp, type TestApp } from "#support/app";

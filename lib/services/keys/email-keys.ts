@@ -5,6 +5,8 @@
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { and, eq, gt, lt, sql } from "drizzle-orm";
+import { enforceLimit, type Handlers, keyRequestAddressPolicy } from "#lib/api/http/pipeline";
+import type { keysOperations as specs } from "#lib/api/operations/agents";
 import { usualScopes } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import { emailCodeFailures, emailCodes } from "#lib/db/schema";
@@ -14,7 +16,7 @@ import { signUpClosedMail } from "#lib/services/accounts/mails";
 import { requireRole } from "#lib/services/accounts/members";
 import { findOrCreateOrganization } from "#lib/services/accounts/organizations";
 import { mayGetKey } from "#lib/services/accounts/sign-up";
-import { createApiKey, utcDay } from "./api-keys";
+import { createApiKey, describeApiKey, revokeApiKey, utcDay } from "./api-keys";
 
 const codeLifetimeSeconds = 600;
 const maxTries = 5;
@@ -137,3 +139,35 @@ async function createKey(context: AccountsContext, tx: Executor, email: string, 
     default_visibility: key.defaultVisibility,
   };
 }
+
+/** A mailbox alone must not open what the company's provider guards. */
+function requireMailedKeys({ settings }: AccountsContext): void {
+  if (settings.OIDC_ENFORCED === "on")
+    throw new AppError(
+      "forbidden",
+      "keys by email are off on this service: sign in to the portal with your company account, and create one there",
+    );
+}
+
+export const keysHandlers: Handlers<typeof specs, AccountsContext> = {
+  requestKey: async ({ context, body }) => {
+    requireMailedKeys(context);
+    const headers = await enforceLimit(context, keyRequestAddressPolicy(context.settings), body.email);
+    await requestKeyByEmail(context, body.email, body.name ?? null);
+    return {
+      body: { message: "If this address can receive mail, a code is on its way.", expires_in: 600 },
+      headers,
+    };
+  },
+  verifyKey: async ({ context, body, ip }) => {
+    requireMailedKeys(context);
+    return { status: 201, body: await verifyKeyByEmail(context, body.email, body.code, ip) };
+  },
+  keyInfo: async (call) => ({ body: await describeApiKey(call.context, call.principal) }),
+  deleteKey: async (call) => {
+    const principal = call.principal;
+    const { keyId } = principal;
+    await revokeApiKey(call.context, principal, keyId);
+    return { body: { message: "The key is deleted and no longer works.", key_id: keyId } };
+  },
+};

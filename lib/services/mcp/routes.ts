@@ -95,7 +95,7 @@ export const createMcpHandlers = (answer: HandleRequest): Handlers<typeof specs,
     } catch (error) {
       return refuseMessage(bytes, error);
     }
-    const { handle } = await import("./handler");
+    const { handle } = await import("./server");
     const { secrets, logger } = context;
     const caller = { call: callAs(call, answer), keyId, scopes, stateKey: secrets.mcpState, logger };
     const format = chooseFormat(request.headers.get("accept"));

@@ -1,5 +1,10 @@
 /** The MCP server of one request: nine tools, none of which can decide about an approval or let a frozen agent go on. */
-import { type CallToolResult, McpServer, type ToolAnnotations } from "@modelcontextprotocol/server";
+import {
+  type CallToolResult,
+  createMcpHandler,
+  McpServer,
+  type ToolAnnotations,
+} from "@modelcontextprotocol/server";
 import {
   answerInput,
   attestInput,
@@ -19,7 +24,7 @@ import {
 } from "#lib/api/schemas/mcp";
 import type { Logger } from "#lib/logger";
 import { PRODUCT_VERSION } from "#lib/protocol/statement/product";
-import { type Rounds, requestAuthorization } from "./approval-rounds";
+import { createRounds, type Rounds, requestAuthorization } from "./approval-rounds";
 import { type CallOperation, ToolFailure } from "./call-operation";
 import {
   answerQuestion,
@@ -197,4 +202,29 @@ function registerReading(server: McpServer, call: CallOperation, answer: Answeri
     },
     (input) => answer(listAgentAttestations(call, input).then(succeed)),
   );
+}
+
+export interface Caller {
+  call: CallOperation;
+  keyId: string;
+  scopes: string[];
+  /** Key of the HMAC under state that goes through the client. */
+  stateKey: Uint8Array;
+  logger: Logger;
+}
+
+/** A server for each request, made for its caller. Nothing here changes by itself, so there is nothing to subscribe to. */
+const handler = createMcpHandler(
+  ({ authInfo }) => {
+    const caller = authInfo?.extra?.["caller"] as Caller | undefined;
+    if (caller === undefined) throw new Error("an MCP request without its caller");
+    const { call, stateKey, logger } = caller;
+    return createServer(call, createRounds(stateKey), logger);
+  },
+  { maxSubscriptions: 0 },
+);
+
+export function handle(request: Request, parsedBody: unknown, caller: Caller): Promise<Response> {
+  const { keyId: clientId, scopes } = caller;
+  return handler.fetch(request, { parsedBody, authInfo: { token: "", clientId, scopes, extra: { caller } } });
 }

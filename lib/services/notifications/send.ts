@@ -3,8 +3,7 @@
  * mail keeps no other organization waiting.
  */
 
-import { arrayLiteral } from "#lib/db/array-literal";
-import type { Database } from "#lib/db/client";
+import { arrayLiteral, type Database } from "#lib/db/client";
 import type { notices } from "#lib/db/schema";
 import { claimDue, createDueWork, type DueWork, randomShare, startInterval } from "#lib/jobs/due-work";
 import type { Context } from "#lib/services/approvals/context";

@@ -38,10 +38,10 @@ import {
   readAgentUsage,
   readKeyUsage,
   readOverview,
+  searchOrganization,
   sendFirstAttestation,
 } from "./overview";
 import { describeRequestLog, listRequests } from "./request-log";
-import { searchOrganization } from "./search";
 
 const unknownUuid = "01999999-9999-7999-8999-999999999999";
 const unknownRequest = "areq_AAAAAAAAAAAAAAAAAAAAAA";

@@ -1,8 +1,9 @@
 /** Loads the portal's first page: today's use against the limit, the last 30 days, what waits, what came last. */
-import { and, count, desc, eq, gt, gte, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, gte, ilike, or, sql } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import { type KeyPrincipal, type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { Scope } from "#lib/api/schemas/key-choices";
+import type { SearchHit } from "#lib/api/schemas/portal";
 import { queryRows } from "#lib/db/client";
 import {
   agents,
@@ -13,9 +14,10 @@ import {
   dailyKeyUsage,
   dailyUsage,
   organizations,
+  requestLog,
 } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
@@ -24,7 +26,7 @@ import type { Context } from "#lib/services/approvals/context";
 import { requestAuthorization } from "#lib/services/approvals/request/request";
 import { approvalUrl } from "#lib/services/approvals/rows";
 import { attest } from "#lib/services/attestations/attest";
-import { countAttestations, ofOrganization } from "#lib/services/attestations/list";
+import { containing, countAttestations, ofOrganization } from "#lib/services/attestations/list";
 import { listOwnAttestations, toFilter } from "#lib/services/attestations/own";
 import { isLiveKey, utcDay } from "#lib/services/keys/api-keys";
 import { findOwnKey } from "#lib/services/keys/authenticate";
@@ -318,4 +320,71 @@ export async function readOverview(context: Context, person: MemberPrincipal) {
     busiest: await readBusiest(context, person),
     latest: (await listOwnAttestations(context, person, {}, { limit: latest })).rows,
   };
+}
+
+const most = 5;
+
+type Find = (context: Context, organizationId: string, text: string) => Promise<SearchHit[]>;
+
+const findKeys: Find = async ({ database: { db } }, organizationId, text) => {
+  const isIt = isUuid(text) ? eq(apiKeys.id, text) : ilike(apiKeys.name, containing(text));
+  const rows = await db
+    .select({ id: apiKeys.id, name: apiKeys.name })
+    .from(apiKeys)
+    .where(and(eq(apiKeys.organization_id, organizationId), isIt))
+    .orderBy(desc(apiKeys.id))
+    .limit(most);
+  return rows.map(({ id, name }) => ({ kind: "Key", label: name, href: `/portal/requests?key=${id}` }));
+};
+
+const findAgents: Find = async ({ database: { db } }, organizationId, text) => {
+  const isIt = or(ilike(agents.slug, containing(text)), ilike(agents.name, containing(text)));
+  const rows = await db
+    .select({ slug: agents.slug })
+    .from(agents)
+    .where(and(eq(agents.organization_id, organizationId), isIt))
+    .orderBy(desc(agents.id))
+    .limit(most);
+  return rows.map(({ slug }) => ({ kind: "Agent", label: slug, href: `/portal/agents/${slug}` }));
+};
+
+const findAttestation: Find = async ({ database: { db } }, organizationId, text) => {
+  if (!isUuid(text)) return [];
+  const rows = await db
+    .select({ id: attestations.id })
+    .from(attestations)
+    .where(and(eq(attestations.organization_id, organizationId), eq(attestations.id, text)));
+  return rows.map(({ id }) => ({ kind: "Attestation", label: id, href: `/portal/attestations/${id}` }));
+};
+
+const findAuthorization: Find = async ({ database: { db } }, organizationId, text) => {
+  const { id, organization_id: owner } = authorizationRequests;
+  const rows = await db
+    .select({ id })
+    .from(authorizationRequests)
+    .where(and(eq(owner, organizationId), eq(id, text)));
+  return rows.map((row) => ({
+    kind: "Authorization",
+    label: row.id,
+    href: `/portal/authorizations/${row.id}`,
+  }));
+};
+
+const findRequest: Find = async ({ database: { db } }, organizationId, text) => {
+  const rows = await db
+    .select({ id: requestLog.id })
+    .from(requestLog)
+    .where(and(eq(requestLog.organization_id, organizationId), eq(requestLog.id, text)));
+  return rows.map(({ id }) => ({ kind: "Request", label: id, href: `/portal/requests?id=${id}` }));
+};
+
+export async function searchOrganization(
+  context: Context,
+  person: MemberPrincipal,
+  text: string,
+): Promise<SearchHit[]> {
+  await requireRole(context.database.db, person, "read");
+  const finds = [findKeys, findAgents, findAttestation, findAuthorization, findRequest];
+  const found = await Promise.all(finds.map((find) => find(context, person.organizationId, text)));
+  return found.flat();
 }

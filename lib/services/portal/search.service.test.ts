@@ -6,7 +6,7 @@ import type { Context } from "#lib/services/approvals/context";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { searchOrganization } from "./search";
+import { searchOrganization } from "./overview";
 
 const { test } = setupTestApp(anyKind);
 let context: Context;

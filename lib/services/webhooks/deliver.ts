@@ -3,8 +3,7 @@
  * organization has a part of the places, and what has failed before has places of its own.
  */
 import { sql } from "drizzle-orm";
-import { arrayLiteral } from "#lib/db/array-literal";
-import { queryRows } from "#lib/db/client";
+import { arrayLiteral, queryRows } from "#lib/db/client";
 import { measure } from "#lib/instrumentation";
 import { createDueWork, type DueWork, randomShare, startInterval } from "#lib/jobs/due-work";
 import { mayReachLoopback, type Resolve, requestGuarded } from "#lib/jobs/guarded-request";

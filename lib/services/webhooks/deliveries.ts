@@ -2,6 +2,8 @@
 import { and, desc, eq, sql } from "drizzle-orm";
 import { type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
+import type { Handlers, Params } from "#lib/api/http/pipeline";
+import type { webhooksOperations as specs } from "#lib/api/operations/webhooks";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import type { WebhookDelivery } from "#lib/api/schemas/webhooks";
 import type { Database, Executor } from "#lib/db/client";
@@ -77,12 +79,7 @@ function after(cursor: string | undefined) {
   return sql`(${created_at}, ${message_id}) < (${at}::timestamptz, ${id})`;
 }
 
-export async function listDeliveries(
-  context: Context,
-  principal: Principal,
-  id: string,
-  query: DeliveryQuery,
-) {
+async function listDeliveries(context: Context, principal: Principal, id: string, query: DeliveryQuery) {
   const endpoint = await readEndpoint(context, principal, id);
   const rows = await selectDeliveries(context.database.db)
     .where(
@@ -121,7 +118,7 @@ async function holdEnabled(tx: Executor, principal: Principal, id: string): Prom
 }
 
 /** Under the same id, with all its tries before it; one that waits is left to its schedule. */
-export async function replayDelivery(
+async function replayDelivery(
   context: Context,
   principal: Principal,
   id: string,
@@ -139,7 +136,7 @@ export async function replayDelivery(
   return readDelivery(context.database.db, endpoint, messageId);
 }
 
-export async function sendTest(context: Context, principal: Principal, id: string): Promise<WebhookDelivery> {
+async function sendTest(context: Context, principal: Principal, id: string): Promise<WebhookDelivery> {
   const endpoint = await readEndpoint(context, principal, id);
   const messageId = `msg_${hexEncode(context.random(16))}`;
   const data = { webhook_id: endpoint.id };
@@ -286,3 +283,51 @@ export const rotateOwnWebhook = forRole("operate", rotateEndpoint);
 export const deleteOwnWebhook = forRole("operate", deleteEndpoint);
 export const testOwnWebhook = forRole("operate", sendTest);
 export const replayOwnDelivery = forRole("operate", replayDelivery);
+
+const readId = (params: Params) => params["webhook_id"] ?? "";
+
+export const webhooksHandlers: Handlers<typeof specs, Context> = {
+  createWebhook: async (call) => ({
+    status: 201,
+    body: await createEndpoint(call.context, call.principal, call.body),
+  }),
+  listWebhooks: async (call) => ({
+    body: { webhooks: await listEndpoints(call.context, call.principal) },
+  }),
+  readCallbackWebhook: async (call) => ({
+    body: describeEndpoint(call.context, await readCallbacks(call.context, call.principal)),
+  }),
+  readWebhook: async (call) => ({
+    body: describeEndpoint(
+      call.context,
+      await readEndpoint(call.context, call.principal, readId(call.params)),
+    ),
+  }),
+  updateWebhook: async (call) => ({
+    body: await updateEndpoint(call.context, call.principal, readId(call.params), call.body),
+  }),
+  deleteWebhook: async (call) => {
+    const id = readId(call.params);
+    await deleteEndpoint(call.context, call.principal, id);
+    return { body: { id, message: "The webhook endpoint is deleted. Nothing more is sent to it." } };
+  },
+  rotateWebhook: async (call) => ({
+    body: await rotateEndpoint(call.context, call.principal, readId(call.params), call.body.overlap_hours),
+  }),
+  testWebhook: async (call) => ({
+    status: 202,
+    body: await sendTest(call.context, call.principal, readId(call.params)),
+  }),
+  listWebhookDeliveries: async (call) => ({
+    body: await listDeliveries(call.context, call.principal, readId(call.params), call.query),
+  }),
+  replayWebhookDelivery: async (call) => ({
+    status: 202,
+    body: await replayDelivery(
+      call.context,
+      call.principal,
+      readId(call.params),
+      call.params["message_id"] ?? "",
+    ),
+  }),
+};

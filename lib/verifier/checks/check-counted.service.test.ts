@@ -1,8 +1,7 @@
 /** A service that lies about its snapshots or their sum: each way is caught, and named. */
 import path from "node:path";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import type { LoggedStatement, RecordSnapshot } from "#lib/api/schemas/log";
-import type { RecordResponse } from "#lib/api/schemas/record";
+import type { LoggedStatement, RecordResponse, RecordSnapshot } from "#lib/api/schemas/record";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { signStatement } from "#lib/log/sequencer/entry";

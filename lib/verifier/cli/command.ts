@@ -1,8 +1,56 @@
 /** `node verify.mjs`. Bundled into dist/verify.mjs. */
 import "#lib/platform/node-wasm";
-import { endIfUnread, nodeIo, readProgramAt } from "./node-io";
-import { readInNodeThreads, servesEntries } from "./node-threads";
+// biome-ignore lint/style/noRestrictedImports: threads are started here and nowhere else in this folder
+import { availableParallelism } from "node:os";
+// biome-ignore lint/style/noRestrictedImports: as above
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import type { VerifierTrust } from "#lib/verifier/checks/trust";
+import {
+  askThread,
+  createPartReader,
+  type OpenReaders,
+  type PartRequest,
+  readInThreads,
+} from "#lib/verifier/pack/read-entry";
+import { endIfUnread, nodeIo, readOpenFile, readProgramAt } from "./node-io";
 import { runCommand } from "./run-command";
+
+interface ThreadWork {
+  /** File that the process has open, and so all its threads. */
+  fd: number;
+  size: number;
+  trust: VerifierTrust;
+}
+
+/** True if this is such a thread: it reads what it is sent, and the program does nothing else. */
+function servesEntries(): boolean {
+  if (isMainThread) return false;
+  const { fd, size, trust } = workerData as ThreadWork;
+  const readPart = createPartReader(readOpenFile(fd, size), nodeIo.zip, trust);
+  parentPort?.on("message", async ({ files, style }: PartRequest) =>
+    parentPort?.postMessage(await readPart(files, style)),
+  );
+  return true;
+}
+
+/** `url`: of a module that is the whole program, and that calls {@link servesEntries} first. */
+const readInNodeThreads = (url: string): OpenReaders =>
+  readInThreads(
+    availableParallelism(),
+    ({ fd, size }, trust) => {
+      // A larger heap would only be filled later: nothing that a thread reads is kept.
+      const resourceLimits = { maxYoungGenerationSizeMb: 16 };
+      const worker = new Worker(new URL(url), { workerData: { fd, size, trust }, resourceLimits });
+      const thread = askThread(
+        (request) => worker.postMessage(request),
+        () => void worker.terminate(),
+      );
+      worker.on("message", thread.onAnswer);
+      worker.on("error", thread.onFailure);
+      return thread;
+    },
+    nodeIo.zip,
+  );
 
 const { url } = import.meta;
 

@@ -1,10 +1,15 @@
 /** The command line without its process: arguments → exit code. */
+
+import type { PackFacts } from "#lib/protocol/pack/pack-manifest";
+import { listNotProven } from "#lib/protocol/pack/pack-report";
 import { single, UsageError } from "#lib/protocol/text/command-words";
-import { toVisibleText } from "#lib/protocol/text/display-text";
+import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
+import { readableTime } from "#lib/protocol/time/time-words";
 import { addAnchorCheck } from "#lib/verifier/checks/check-anchors";
 import { checkWholeLog, holds } from "#lib/verifier/checks/check-log";
 import { parseEvidence } from "#lib/verifier/checks/evidence";
 import { type Expectation, verifyEvidence } from "#lib/verifier/checks/verify-evidence";
+import { checkPack, explainVerdict, listWarnings, type PackReport } from "#lib/verifier/pack/check-pack";
 import { wordsFor } from "#lib/verifier/report/report";
 import {
   type Arguments,
@@ -32,9 +37,8 @@ import {
   UnreachableError,
   withDeadline,
 } from "./io";
-import { runPack } from "./run-pack";
 import { runChain, runMonitor, runProof, runRecord } from "./run-record";
-import { runReplay } from "./run-replay";
+import { loadCedar, runReplay } from "./run-replay";
 
 const unreadable = 2;
 /** As the client's command line has it. */
@@ -141,3 +145,58 @@ const commands = {
   pack: runPack,
   replay: runReplay,
 };
+
+function describeAgent({ agent, period, counts }: PackFacts): string[] {
+  return [
+    `${agent.slug}, ${readableTime(period.from)} to ${readableTime(period.to)}`,
+    `${formatCount(counts.attestations.total, "attestation")}, ${formatCount(counts.decisions.total, "decision")}: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied, ${counts.decisions.revoked} taken back; frozen ${formatCount(counts.decisions.frozen, "time")}`,
+    ...counts.warnings.map(({ code, count }) => `Warning: ${code}, ${formatCount(count, "time")}`),
+  ];
+}
+
+function describe(report: PackReport): string {
+  const all = report.agents.map(({ facts }) => facts);
+  if (all.length === 0) return "";
+  const lines = [
+    ...all.flatMap(describeAgent),
+    ...listWarnings(report).map((warning) => `Warning: ${warning}`),
+    "",
+    "It does not prove:",
+    ...listNotProven(all).map((sentence) => `- ${sentence}`),
+  ];
+  return `${lines.map(toVisibleText).join("\n")}\n\n`;
+}
+
+/** Keys that come with the pack are its maker's word, unless the reader pins others. */
+async function runPack(args: Arguments, io: CommandIo): Promise<number> {
+  const pins = ["keys", "key", "log-vkey", "witness", "tsa-certificates", "world-key"] as const;
+  const isPinning = pins.some((name) => args.values[name] !== undefined);
+  const pinned = isPinning ? await findTrust(io, args, undefined) : null;
+  const note =
+    pinned?.note ??
+    "Keys: NOT pinned. They came with the pack: compare keys.json with the keys that you know.";
+  const folder = single(args, "cedar");
+  const file = await io.openFile(args.target);
+  const report = await checkPack(file, {
+    ...(folder !== undefined && { cedar: await loadCedar(io, folder) }),
+    tools: io.zip,
+    trust: pinned?.trust ?? null,
+    program: await io.readProgram(),
+    ...(io.openReaders && { openReaders: io.openReaders }),
+    onProgress: showProgress(io),
+  }).finally(file.close);
+  const { verdict, checks, agents } = report;
+  const all = agents.map(({ facts }) => facts);
+  if (args.flags.has("json"))
+    printJson(io, {
+      kind: "pack",
+      verdict,
+      checks,
+      facts: report.facts,
+      ...(all.length > 1 && { agents: all }),
+      keys: { pinned: pinned?.isPinned ?? false, note },
+    });
+  else io.print(`${formatChecks(checks)}\n\n${describe(report)}${note}\n\n${explainVerdict(report)}\n`);
+  const isWarned = all.some(({ counts }) => counts.warnings.length > 0) || listWarnings(report).length > 0;
+  return verdict !== "invalid" && isWarned && args.flags.has("fail-on-warnings") ? 4 : exitCodes[verdict];
+}

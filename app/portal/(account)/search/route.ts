@@ -3,7 +3,7 @@
 import { shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
 import { searchQuery } from "#lib/api/schemas/portal";
 import { isShown, readPortal } from "#lib/server/pages/portal-request";
-import { searchOrganization } from "#lib/services/portal/search";
+import { searchOrganization } from "#lib/services/portal/overview";
 
 export async function GET(request: Request): Promise<Response> {
   const portal = await readPortal();

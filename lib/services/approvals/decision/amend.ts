@@ -23,7 +23,7 @@ import { contextHash, hashEntries, listDetails } from "#lib/protocol/approval/sh
 import { authorizationRequestId, base64Encode, hexEncode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { lockOrganization } from "#lib/services/accounts/organizations";
-import { agentFrozen } from "#lib/services/agents/freeze";
+import { agentFrozen } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import { wakeupName } from "#lib/services/approvals/read";
 import { DecidedOtherwise } from "#lib/services/approvals/request/decide-automatically";

@@ -23,7 +23,7 @@ import type { PlantedOutcome } from "#lib/protocol/approval/planted";
 import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { ChangeContext } from "#lib/services/agents/agent-changes";
-import { agentFrozen } from "#lib/services/agents/freeze";
+import { agentFrozen } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import { wakeupName } from "#lib/services/approvals/read";
 import { areRulesStill, judgeByRulesNow, RulesMoved } from "#lib/services/approvals/request/rules-now";

@@ -34,7 +34,7 @@ import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonica
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { holdPeople } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
-import { agentFrozen } from "#lib/services/agents/freeze";
+import { agentFrozen } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import { openGrant } from "#lib/services/approvals/request/evaluate-policy";
 import { areRulesStill, RulesMoved } from "#lib/services/approvals/request/rules-now";

@@ -26,7 +26,7 @@ import {
   type RequiredLevel,
   type WorldProof,
 } from "#lib/protocol/world-id/world-id-proof";
-import { agentFrozen } from "#lib/services/agents/freeze";
+import { agentFrozen } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import {
   findDecidable,

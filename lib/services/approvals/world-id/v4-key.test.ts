@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { semaphoreDepth30KeyJson } from "#lib/protocol/world-id/world-id-keys";
 import { makeTrapdoorKey } from "#support/groth16";
 import { listVectors } from "#support/vectors";
-import { readV4VerifyingKey } from "./v4-key";
+import { readV4VerifyingKey } from "./provider";
 
 const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-v4-key-"));
 afterAll(() => rmSync(folder, { recursive: true }));
