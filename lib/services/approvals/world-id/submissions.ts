@@ -20,7 +20,7 @@ import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { buildList } from "#lib/protocol/passkey/assertion";
 import { notePasskeyUse } from "#lib/services/accounts/roster-proofs";
-import { agentFrozen } from "#lib/services/agents/freeze";
+import { agentFrozen } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import {
   acceptApproval,
