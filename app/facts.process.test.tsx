@@ -317,7 +317,9 @@ describe("one set of samples through every output", () => {
     const { rows: decided } = await listInbox(context, owner, { ...page, isWaiting: false });
     const inbox = render(<InboxTable rows={decided} isWaiting={false} />);
     const feed = await readAgentFeed(context, slug, { limit: 20 });
-    const entries = render(<FeedTable entries={feed.attestations} isFiltered={false} />);
+    const entries = render(
+      <FeedTable entries={feed.attestations} isFiltered={false} sort={{ isSorted: false, href: "" }} />,
+    );
     for (const kind of kinds) {
       const { cost, tool, decided: words } = samples[kind];
       for (const list of [attestations, approvals, inbox, entries]) expect(list).toContain(cost);

@@ -14,17 +14,38 @@ export interface AmountSort {
   readonly href: string;
 }
 
-/** A whole list, in the order that was asked for. */
-export const inOrder = <Row extends WithAmount>(rows: readonly Row[], sort: AmountSort): readonly Row[] =>
-  sort.isSorted ? rows.toSorted((one, other) => compareAmounts(one.amount, other.amount)) : rows;
+/** In a list that the browser has whole. */
+interface SortHere {
+  readonly isSorted: boolean;
+  readonly onSort: (isSorted: boolean) => void;
+}
 
-/** Above a list that the server sorts as a whole. */
-export function AmountOrder({ isSorted, href }: AmountSort) {
+/** Rows with an amount, the largest of each currency first. */
+export const sortByAmount = <Row extends WithAmount>(rows: readonly Row[]): readonly Row[] =>
+  rows
+    .filter(({ amount }) => amount !== null)
+    .toSorted((one, other) => compareAmounts(one.amount, other.amount));
+
+/** Above a list that is sorted as a whole. `usual`: its other order. */
+export function AmountOrder({
+  usual = "Newest first",
+  ...sort
+}: (AmountSort | SortHere) & { readonly usual?: string }) {
+  const choose = (label: string, isChosen: boolean) =>
+    isChosen ? (
+      <strong>{label}</strong>
+    ) : "href" in sort ? (
+      <TextLink href={sort.href}>{label}</TextLink>
+    ) : (
+      <button type="button" className="text-accent underline" onClick={() => sort.onSort(!sort.isSorted)}>
+        {label}
+      </button>
+    );
   return (
-    <p className="mb-3 flex flex-wrap gap-x-4 text-sm">
-      {isSorted ? <TextLink href={href}>Newest first</TextLink> : <strong>Newest first</strong>}
-      {isSorted ? <strong>By amount</strong> : <TextLink href={href}>By amount</TextLink>}
-      {isSorted ? (
+    <p className="no-print mb-3 flex flex-wrap gap-x-4 text-sm">
+      {choose(usual, !sort.isSorted)}
+      {choose("By amount", sort.isSorted)}
+      {sort.isSorted ? (
         <span className="text-muted">Only those with an amount, the largest of each currency first.</span>
       ) : null}
     </p>

@@ -3,9 +3,10 @@ import type { ComponentProps } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
 import type { FeedResponse } from "#lib/api/schemas/identity";
-import { AgentView } from "./agent-view";
+import { type AgentQuery, AgentView } from "./agent-view";
 
-const render = (lookAlikes: string[]) => {
+const render = (lookAlikes: string[], more: Partial<AgentQuery> & { next_cursor?: string } = {}) => {
+  const { next_cursor = null, ...asked } = more;
   const agent = {
     slug: "pay-bot",
     name: "Payments",
@@ -24,7 +25,7 @@ const render = (lookAlikes: string[]) => {
       frozen_at: null,
     },
     attestations: [],
-    next_cursor: null,
+    next_cursor,
   } as unknown as FeedResponse;
   const query = {
     approval: undefined,
@@ -32,6 +33,7 @@ const render = (lookAlikes: string[]) => {
     warnings: undefined,
     cursor: undefined,
     sort: undefined,
+    ...asked,
   };
   const router = {} as ComponentProps<typeof AppRouterContext.Provider>["value"];
   return renderToStaticMarkup(
@@ -47,4 +49,15 @@ it("an agent's page names the agents that look like it, and is silent if none do
   for (const slug of ["pay_bot", "pay-b0t"]) expect(html).toContain(`href="/agent/${slug}"`);
   expect(render(["pay_bot"])).toContain("Another agent looks like this one");
   expect(render([])).not.toMatch(/agents? looks? like/);
+});
+
+it("an agent's list is sorted by amount as a whole: filters and pages keep the order", () => {
+  const first = "/agent/pay-bot?action=pay";
+  const list = render([], { action: "pay", next_cursor: "c" });
+  for (const link of [`${first}&amp;cursor=c"`, `${first}&amp;sort=amount"`]) expect(list).toContain(link);
+  const sorted = render([], { action: "pay", sort: "amount", cursor: "b", next_cursor: "c" });
+  for (const link of [`${first}&amp;cursor=c&amp;sort=amount"`, `${first}&amp;sort=amount"`, `${first}"`])
+    expect(sorted).toContain(link);
+  expect(sorted).toContain('<input type="hidden" name="sort" value="amount"/>');
+  expect(render([])).not.toContain("By amount");
 });

@@ -1,5 +1,6 @@
 /** The public page of one agent. */
 import { AgentText } from "#components/agent-text";
+import { AmountOrder } from "#components/amount-column";
 import { Callout } from "#components/ui/callout";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";
@@ -16,7 +17,7 @@ export interface AgentQuery {
   readonly action: string | undefined;
   readonly warnings: string | undefined;
   readonly cursor: string | undefined;
-  /** "amount": the rows of the page in that order. */
+  /** "amount": the whole list in that order. */
   readonly sort: string | undefined;
 }
 
@@ -30,7 +31,7 @@ function pageAddress(
   if (action !== undefined) query.set("action", action);
   if (warnings !== undefined) query.set("warnings", warnings);
   if (cursor !== null) query.set("cursor", cursor);
-  if (sort === "amount" && cursor === null) query.set("sort", sort);
+  if (sort === "amount") query.set("sort", sort);
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
@@ -77,9 +78,13 @@ export function AgentView({ agent, record, query }: AgentViewProps) {
   const path = `/agent/${agent.slug}`;
   const { approval, action, warnings } = query;
   const isSorted = query.sort === "amount";
-  /** A page of a longer list can't be sorted: the largest may be on another. */
+  const isFiltered = isSorted || [approval, action, warnings].some((value) => value !== undefined);
   const isWhole = query.cursor === undefined && agent.next_cursor === null;
-  const isFiltered = [approval, action, warnings].some((value) => value !== undefined);
+  const hasAmount = agent.attestations.some(({ amount }) => amount !== null);
+  const sort = {
+    isSorted,
+    href: pageAddress(path, { ...query, sort: isSorted ? undefined : "amount" }, null),
+  };
   return (
     <div className="mx-auto max-w-7xl px-4 pt-8 sm:px-6 sm:pt-12">
       <p className="text-muted text-sm">Agent</p>
@@ -119,21 +124,17 @@ export function AgentView({ agent, record, query }: AgentViewProps) {
           .
         </p>
       </div>
-      <Section id="attestations" title="Attestations" lead="Newest first. Open one to verify it.">
-        <FeedFilterForm path={path} approval={approval} action={action} warnings={warnings} />
+      <Section id="attestations" title="Attestations" lead="Open one to verify it.">
+        <FeedFilterForm
+          path={path}
+          approval={approval}
+          action={action}
+          warnings={warnings}
+          isSorted={isSorted}
+        />
         <div className="mt-5">
-          <FeedTable
-            entries={agent.attestations}
-            isFiltered={isFiltered}
-            {...(isWhole
-              ? {
-                  sort: {
-                    isSorted,
-                    href: pageAddress(path, { ...query, sort: isSorted ? undefined : "amount" }, null),
-                  },
-                }
-              : {})}
-          />
+          {isSorted || hasAmount || !isWhole ? <AmountOrder {...sort} /> : null}
+          <FeedTable entries={agent.attestations} isFiltered={isFiltered} sort={sort} />
         </div>
         <CursorPagination
           label="attestations"

@@ -9,15 +9,17 @@ interface FeedFilterProps {
   readonly approval: string | undefined;
   readonly action: string | undefined;
   readonly warnings: string | undefined;
+  readonly isSorted: boolean;
 }
 
-export function FeedFilterForm({ path, approval, action, warnings }: FeedFilterProps) {
+export function FeedFilterForm({ path, approval, action, warnings, isSorted }: FeedFilterProps) {
   return (
     <search>
       <form
         action={path}
         className="no-print grid items-end gap-3 sm:grid-cols-2 lg:grid-cols-[minmax(0,1fr)_minmax(0,16rem)_minmax(0,13rem)_auto_auto]"
       >
+        {isSorted ? <input type="hidden" name="sort" value="amount" /> : null}
         <Field id="filter-action" label="Action contains">
           <Input id="filter-action" name="action" type="search" maxLength={200} defaultValue={action ?? ""} />
         </Field>

@@ -1,6 +1,6 @@
-/** An agent's public attestations, newest first. Rows are taken from the signed bytes. Opening one verifies it. */
+/** An agent's public attestations. Rows are taken from the signed bytes. Opening one verifies it. */
 import { AgentText } from "#components/agent-text";
-import { type AmountSort, amountColumns, inOrder } from "#components/amount-column";
+import { type AmountSort, amountColumns } from "#components/amount-column";
 import { ApprovalPill } from "#components/approval-grades";
 import { DecidedLine } from "#components/decided-line";
 import { type Column, DataTable } from "#components/ui/data-table";
@@ -60,7 +60,7 @@ const otherColumns: readonly Column<FeedEntry>[] = [
 interface FeedTableProps {
   readonly entries: readonly FeedEntry[];
   readonly isFiltered: boolean;
-  readonly sort?: AmountSort;
+  readonly sort: AmountSort;
 }
 
 export function FeedTable({ entries, isFiltered, sort }: FeedTableProps) {
@@ -71,9 +71,9 @@ export function FeedTable({ entries, isFiltered, sort }: FeedTableProps) {
   );
   return (
     <DataTable
-      caption="Public attestations of this agent, newest first"
+      caption={`Public attestations of this agent, ${sort.isSorted ? "by amount" : "newest first"}`}
       columns={[actionColumn, ...amountColumns(entries, sort), ...otherColumns]}
-      rows={sort === undefined ? entries : inOrder(entries, sort)}
+      rows={entries}
       rowKey={(entry) => entry.attestation_id}
       empty={empty}
     />

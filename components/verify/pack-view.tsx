@@ -1,7 +1,8 @@
 "use client";
 /** Findings of this browser in an evidence pack: the verdict, the report of its entries, and each check. */
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { AgentText } from "#components/agent-text";
+import { AmountOrder, sortByAmount } from "#components/amount-column";
 import { Button } from "#components/ui/button";
 import { Callout, type CalloutTone } from "#components/ui/callout";
 import { type Column, DataTable } from "#components/ui/data-table";
@@ -161,13 +162,22 @@ function Entries({
   readonly isOfSeveral: boolean;
 }) {
   const [from, setFrom] = useState(0);
-  const shown = rows.slice(from, from + pageSize);
+  const [isSorted, setIsSorted] = useState(false);
+  const listed = useMemo(() => (isSorted ? sortByAmount(rows) : rows), [isSorted, rows]);
+  const shown = listed.slice(from, from + pageSize);
   const columns = rowColumns(isOfSeveral).filter(({ id }) => isUsed[id]?.(rows) ?? true);
+  const onSort = (wanted: boolean) => {
+    setIsSorted(wanted);
+    setFrom(0);
+  };
   return (
     <section aria-labelledby="entries-heading" className="mt-8">
       <h3 id="entries-heading" className="mb-2 font-semibold text-lg">
         {formatCount(rows.length, "entry", "entries")}
       </h3>
+      {isUsed["amount"]?.(rows) ? (
+        <AmountOrder usual="By number" isSorted={isSorted} onSort={onSort} />
+      ) : null}
       <div className="overflow-x-auto">
         <DataTable
           caption="Entries of the pack"
@@ -177,7 +187,7 @@ function Entries({
           empty={<p>No entries in this period.</p>}
         />
       </div>
-      {rows.length <= pageSize ? null : (
+      {listed.length <= pageSize ? null : (
         <div className="no-print mt-3 flex flex-wrap items-center gap-3">
           <Button
             variant="secondary"
@@ -190,13 +200,13 @@ function Entries({
           <Button
             variant="secondary"
             size="small"
-            disabled={from + pageSize >= rows.length}
+            disabled={from + pageSize >= listed.length}
             onClick={() => setFrom(from + pageSize)}
           >
             Next
           </Button>
           <p className="text-muted text-sm" role="status">
-            {from + 1} to {from + shown.length} of {rows.length}
+            {from + 1} to {from + shown.length} of {listed.length}
           </p>
         </div>
       )}

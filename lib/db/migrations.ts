@@ -96,12 +96,16 @@ export const isCurrent = async (client: postgres.Sql, migrationsFolder: string) 
 /**
  * Builds the indexes of missing migrations that say IF NOT EXISTS while servers of the version before go on writing: within
  * the migrations' transaction a large table would keep them waiting. A build that was broken off left an invalid index.
+ * Functions of such an index are in its migration.
  */
 async function buildIndexes(client: postgres.Sql, migrationsFolder: string): Promise<void> {
   const [newest] = await client.unsafe(`SELECT max(created_at)::float8 AS at FROM ${table}`);
   const missing = readJournal(migrationsFolder).filter(({ when }) => when > newest?.["at"]);
   const texts = missing.map(({ tag }) => readFileSync(path.join(migrationsFolder, `${tag}.sql`), "utf8"));
-  for (const [text, name = ""] of texts.join("\n").matchAll(/^CREATE INDEX IF NOT EXISTS "(\w+)".+?;/gm)) {
+  const all = texts.join("\n");
+  const functions = [...all.matchAll(/^CREATE OR REPLACE FUNCTION (\w+)[\s\S]+?\$\$;$/gm)];
+  for (const [text, name = ""] of all.matchAll(/^CREATE INDEX IF NOT EXISTS "(\w+)".+?;/gm)) {
+    for (const [made, used] of functions) if (text.includes(`${used}(`)) await client.unsafe(made);
     const broken =
       await client`SELECT FROM pg_index WHERE indexrelid = to_regclass(${name}) AND NOT indisvalid`;
     if (broken.length > 0) await client.unsafe(`DROP INDEX CONCURRENTLY "${name}"`);

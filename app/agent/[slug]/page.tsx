@@ -36,7 +36,7 @@ async function load({ params, searchParams }: PageProps) {
   return {
     slug,
     query,
-    loaded: await loadAgent(slug, query.approval, query.action, query.warnings, query.cursor),
+    loaded: await loadAgent(slug, query.approval, query.action, query.warnings, query.cursor, query.sort),
   };
 }
 

@@ -1,7 +1,8 @@
 /** "What would this have changed?": the requests that other rules would have answered differently. */
 
+import { useState } from "react";
 import { AgentText } from "#components/agent-text";
-import { amountColumns } from "#components/amount-column";
+import { AmountOrder, amountColumns, sortByAmount } from "#components/amount-column";
 import { Callout } from "#components/ui/callout";
 import { DataTable } from "#components/ui/data-table";
 import { ListTime } from "#components/ui/local-time";
@@ -64,11 +65,17 @@ function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
 }
 
 export function SimulationView({ simulation }: { readonly simulation: SimulateResponse }) {
-  const rows = simulation.differences.slice(0, shown);
-  const more = simulation.differences.length - rows.length;
+  const [isSorted, setIsSorted] = useState(false);
+  const { differences } = simulation;
+  const listed = isSorted ? sortByAmount(differences) : differences;
+  const rows = listed.slice(0, shown);
+  const more = listed.length - rows.length;
   return (
     <section aria-label="What would this have changed?" className="flex flex-col gap-4">
       <Summary simulation={simulation} />
+      {differences.some(({ amount }) => amount !== null) ? (
+        <AmountOrder isSorted={isSorted} onSort={setIsSorted} />
+      ) : null}
       <DataTable
         caption="Requests with another answer"
         rows={rows}

@@ -1,7 +1,7 @@
 /** Requests that wait, or are approved and unused: saved rules reach them, and each can be taken back. */
 
 import { AgentText } from "#components/agent-text";
-import { amountColumns } from "#components/amount-column";
+import { AmountOrder, type AmountSort, amountColumns } from "#components/amount-column";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
 import { DataTable } from "#components/ui/data-table";
 import { ListTime } from "#components/ui/local-time";
@@ -21,6 +21,7 @@ const approvedBy = {
 interface UnfinishedRequestsProps {
   readonly rows: readonly UnfinishedRequest[];
   readonly hasMore: boolean;
+  readonly sort: AmountSort;
   readonly takeBack: FormAction<null>;
   readonly cancel: FormAction<null>;
 }
@@ -36,9 +37,10 @@ function describeRules({ approvedBy: kind, isClaimed, stop }: UnfinishedRequest)
   return isClaimed ? `Attested with a warning: ${stop}` : `Stopped: ${stop}`;
 }
 
-export function UnfinishedRequests({ rows, hasMore, takeBack, cancel }: UnfinishedRequestsProps) {
+export function UnfinishedRequests({ rows, hasMore, sort, takeBack, cancel }: UnfinishedRequestsProps) {
   return (
     <>
+      {sort.isSorted || rows.some(({ amount }) => amount !== null) ? <AmountOrder {...sort} /> : null}
       <DataTable
         caption="Requests that wait, and approvals that nothing has used"
         rows={rows}
@@ -69,7 +71,7 @@ export function UnfinishedRequests({ rows, hasMore, takeBack, cancel }: Unfinish
               </>
             ),
           },
-          ...amountColumns(rows),
+          ...amountColumns(rows, sort),
           {
             id: "agent",
             header: "Agent",
@@ -111,7 +113,8 @@ export function UnfinishedRequests({ rows, hasMore, takeBack, cancel }: Unfinish
       />
       {hasMore ? (
         <p className="mt-3 text-muted text-sm">
-          These are the newest. <TextLink href="/portal/authorizations">All approvals</TextLink>
+          These are the {sort.isSorted ? "first" : "newest"}.{" "}
+          <TextLink href="/portal/authorizations">All approvals</TextLink>
         </p>
       ) : null}
     </>

@@ -152,6 +152,10 @@ export const attestations = pgTable(
       .on(sql.raw(`(${payloadDigestSql("payload")})`), t.id)
       .where(sql`${t.is_public} AND ${t.payload} IS NOT NULL`),
     index("attestations_organization").on(t.organization_id, t.id.desc()),
+    // Public lists by amount. An attestation without an approval has no entry, and costs nothing.
+    index("attestations_amount")
+      .on(t.agent_id, sql`amount_place(${t.human_authorization})`, t.id)
+      .where(sql`${t.is_public} AND ${t.payload} IS NOT NULL AND ${t.human_authorization} IS NOT NULL`),
   ],
 );
 

@@ -49,6 +49,7 @@ export const loadAgent = cache(
     action?: string,
     warnings?: string,
     cursor?: string,
+    sort?: string,
   ): Promise<LoadedAgent> => {
     const app = await getApp();
     try {
@@ -58,6 +59,7 @@ export const loadAgent = cache(
       await countPage(asked, "feed");
       const page: Parameters<typeof readAgentForPage>[2] = {
         cursor,
+        ...(sort === "amount" && { isByAmount: true }),
         approval: approvalMethods.find((known) => known === approval),
         action: action?.slice(0, 200),
         warnings: warningsFilter.catch(undefined).parse(warnings),

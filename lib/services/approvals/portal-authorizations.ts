@@ -28,8 +28,10 @@ import {
   approvalUrl,
   authorizationNotFound,
   findAuthorization,
+  isAfterCursor,
   isOpen,
   isRevocable,
+  type ListQuery,
   listRows,
   parseDecidedBy,
   parseRequest,
@@ -195,16 +197,18 @@ async function describeUnfinished(context: Context, row: AuthorizationRow): Prom
   };
 }
 
-/** Requests that wait, or are approved and unused, each judged by the rules of now; newest first. */
+/** Requests that wait, or are approved and unused, each judged by the rules of now. */
 export async function listUnfinished(
   context: Context,
   person: MemberPrincipal,
+  order: Pick<ListQuery, "isByAmount"> = {},
 ): Promise<{ rows: UnfinishedRequest[]; hasMore: boolean }> {
   const { db } = context.database;
   await requireRole(db, person, "read");
   const { organization_id, context: content } = authorizationRequests;
-  const isWanted = and(eq(organization_id, person.organizationId), isNotNull(content), or(isOpen, isUnused));
-  const found = await listRows(db, isWanted, { limit: maxUnfinished + 1 });
+  const isListed = and(isNotNull(content), or(isOpen, isUnused), isAfterCursor(order));
+  const isWanted = and(eq(organization_id, person.organizationId), isListed);
+  const found = await listRows(db, isWanted, { ...order, limit: maxUnfinished + 1 });
   const rows = await Promise.all(
     found.slice(0, maxUnfinished).map((row) => describeUnfinished(context, row)),
   );

@@ -67,8 +67,8 @@ describe("stopping from the portal", () => {
     const owner = await signInPerson(context, "rules@example.com", made.organizationId);
     const request = async (body: object) =>
       (await ask(test, made.key, { agent_slug: "listed", ...body })).made.request_id;
-    const waiting = await request({ tool: "pay" });
-    const approved = await request({ tool: "pay" });
+    const waiting = await request({ tool: "pay", amount: { value: "5", currency: "EUR" } });
+    const approved = await request({ tool: "pay", amount: { value: "70", currency: "EUR" } });
     const other = await request({ tool: "read" });
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
     const standing = await request({ grant: { tools: ["pay"], max_calls: 1, expires_at } });
@@ -85,6 +85,8 @@ describe("stopping from the portal", () => {
       [approved, "people", null],
       [waiting, null, null],
     ]);
+    const byAmount = (await listUnfinished(context, owner, { isByAmount: true })).rows;
+    expect(byAmount.map(({ request_id }) => request_id)).toEqual([approved, waiting]);
     const text = '@id("never") forbid (principal, action, resource == Tool::"pay");';
     await test.call("PUT", "/v1/rules", { key: made.key, body: { text, mode: "enforce" } });
     const stopped = "the organization's rules forbid this now: never";

@@ -2,7 +2,7 @@
  * GET /v1/agent/:slug: an agent's public attestations. One statement has the database digest everything that the answer is
  * made from; what it led to before is the answer. Otherwise each entry whose row has another digest is made again.
  */
-import { cutPage, type PageQuery } from "#lib/api/http/cursor";
+import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/cursor";
 import { SerializedJson } from "#lib/api/http/problem";
 import type { CachedResponse } from "#lib/api/http/response-cache";
 import { type FeedEntry, type FeedResponse, maxLookAlikes } from "#lib/api/schemas/identity";
@@ -17,26 +17,47 @@ import { parseNewestKeys, selectNewestKeys } from "#lib/services/agents/agent-ch
 import { agentNotFound, type FoundAgent, isSlug, slugKey } from "#lib/services/agents/agents";
 import { describeIdentity } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
-import {
-  type AttestationFilter,
-  containing,
-  cursorOfPlace,
-  readPlace,
-  selectEntries,
-  writeEntries,
-} from "./list";
+import type { ListQuery } from "#lib/services/approvals/rows";
+import { type AttestationFilter, containing, selectEntries, writeEntries } from "./list";
 import { selectUnless } from "./stored-receipt";
 import { revokedIds } from "./view";
 
-type FeedQuery = PageQuery & Pick<AttestationFilter, "approval" | "action" | "warnings">;
+type FeedQuery = Pick<ListQuery, "limit" | "cursor" | "isByAmount"> &
+  Pick<AttestationFilter, "approval" | "action" | "warnings">;
+
+interface Order {
+  /** Text of an entry's place, as a cursor has it. */
+  place: string;
+  cursor: RegExp;
+  /** Which entries, and those after the place in $2 and $3, null at the beginning. */
+  after: string;
+  order: string;
+}
+
+const newestFirst: Order = {
+  place: "a.log_id || '.' || a.leaf_index",
+  cursor: /^(\d{1,9})\.(\d{1,15})$/,
+  after: "(a.log_id, a.leaf_index) < (coalesce($2::int, 2147483647), coalesce($3::bigint, 0))",
+  order: "a.log_id DESC NULLS LAST, a.leaf_index DESC NULLS LAST",
+};
+
+/** A walk of the index attestations_amount: of currency after currency the largest first, what has no amount left out. */
+const byAmount: Order = {
+  place: "amount_place(a.human_authorization) || '.' || a.id",
+  cursor: /^([A-Z]{3}\d{19})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/,
+  after: `a.human_authorization IS NOT NULL AND (amount_place(a.human_authorization), a.id)
+      > (coalesce($2::text, ''), coalesce($3::uuid, '00000000-0000-0000-0000-000000000000'))`,
+  order: "amount_place(a.human_authorization), a.id",
+};
 
 /**
- * $1: slug key. $2, $3: the place before the page, null at the beginning. $4 to $6: filters or null; $7: revoked keys, as
- * the text of a list; $8: how many; $9: the digest of what is known.
+ * $1: slug key. $4 to $6: filters or null; $7: revoked keys, as the text of a list; $8: how many; $9: the digest of what
+ * is known.
  */
-const feedText = selectUnless(
-  "$9",
-  `SELECT g.*, g.xmin::text AS version, m.manifest, k.proven_at AS key_proven_at, coalesce(r.listed, 0) AS total,
+const writeFeedText = ({ place, after, order }: Order) =>
+  selectUnless(
+    "$9",
+    `SELECT g.*, g.xmin::text AS version, m.manifest, k.proven_at AS key_proven_at, coalesce(r.listed, 0) AS total,
     (${selectNewestKeys("g.id")}) AS newest_keys, page.entries,
     array_to_json(ARRAY(
       SELECT o.slug FROM agents o WHERE slug_skeleton(o.slug_key) = slug_skeleton(g.slug_key) AND o.id <> g.id
@@ -45,16 +66,20 @@ const feedText = selectUnless(
   LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
   LEFT JOIN agent_keys k ON k.agent_id = g.id AND k.retired_at IS NULL
   LEFT JOIN agent_records r ON r.agent_id = g.id
-  LEFT JOIN LATERAL (${selectEntries(`WHERE a.agent_id = g.id AND a.is_public AND a.payload IS NOT NULL
-    AND (a.log_id, a.leaf_index) < (coalesce($2::int, 2147483647), coalesce($3::bigint, 0))
+  LEFT JOIN LATERAL (${selectEntries(
+    place,
+    `WHERE a.agent_id = g.id AND a.is_public AND a.payload IS NOT NULL AND ${after}
     AND ($4::text IS NULL OR a.human_approval_method = $4)
     AND ($5::text IS NULL OR a.action ILIKE $5)
     AND ($6::boolean IS NULL OR $6 = (
       coalesce(cardinality(array_remove(a.warnings, 'reported_by_trace')), 0) > 0 OR a.erased_at IS NOT NULL OR a.key_id = ANY($7::text[])))
-  ORDER BY a.log_id DESC NULLS LAST, a.leaf_index DESC NULLS LAST
-  LIMIT $8`)}) page ON true
+  ORDER BY ${order}
+  LIMIT $8`,
+  )}) page ON true
   WHERE g.slug_key = $1`,
-);
+  );
+
+export const feedTexts = { newest: writeFeedText(newestFirst), amount: writeFeedText(byAmount) };
 
 const feedTypes = ["text", "int", "bigint", "text", "text", "boolean", "text", "int", "text"];
 
@@ -69,20 +94,24 @@ interface Row extends FoundAgent {
 async function readRow(
   { database }: Context,
   slug: string,
-  { limit, cursor, approval, action, warnings }: FeedQuery,
+  { limit, cursor, isByAmount = false, approval, action, warnings }: FeedQuery,
   published: readonly PublishedKey[],
   known: string | null,
 ): Promise<Readonly<Row>> {
   if (action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
-  const after = cursor === undefined ? null : readPlace(cursor);
+  const wanted = isByAmount ? byAmount.cursor : newestFirst.cursor;
+  const [, ...after] =
+    cursor === undefined ? [] : decodeCursor(cursor, (text) => wanted.exec(text) ?? undefined);
   if (!isSlug(slug)) throw agentNotFound();
   // A filter may read through many entries: nobody else's page waits for it.
-  const isFiltered = [approval, action, warnings].some((filter) => filter !== undefined);
-  const read = isFiltered ? database.statement<Row>(feedText) : database.batched<Row>(feedText, feedTypes);
+  const isFiltered = isByAmount || [approval, action, warnings].some((filter) => filter !== undefined);
+  const read = isFiltered
+    ? database.statement<Row>(isByAmount ? feedTexts.amount : feedTexts.newest)
+    : database.batched<Row>(feedTexts.newest, feedTypes);
   const [row] = await read(
     slugKey(slug),
-    after?.log_id ?? null,
-    after?.leaf_index ?? null,
+    after[0] ?? null,
+    after[1] ?? null,
     approval ?? null,
     action === undefined ? null : containing(action),
     warnings ?? null,
@@ -94,7 +123,7 @@ async function readRow(
   return row;
 }
 
-/** Pages without a filter: there are too many filters to remember pages of each. */
+/** Pages without a filter and newest first: there are too many others to remember. */
 function buildCacheName(slug: string, { limit, cursor, ...filter }: FeedQuery): string | null {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return isFiltered ? null : `${slugKey(slug)} ${limit} ${cursor ?? ""}`;
@@ -115,7 +144,7 @@ export async function writeAgentFeed(
   const row = await readRow(context, slug, query, published, known?.digest ?? null);
   if (known !== null && row.digest === known.digest) return SerializedJson.again(known.text);
   const listed = await writeEntries(context, row.slug, row.entries, published);
-  const { shown, nextCursor } = cutPage(listed.entries, query, cursorOfPlace);
+  const { shown, nextCursor } = cutPage(listed.entries, query, ({ place }) => encodeCursor(place));
   const identity = describeIdentity(row, parseNewestKeys(row.id, row.newest_keys));
   const written = SerializedJson.object({
     slug: row.slug,

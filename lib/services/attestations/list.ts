@@ -79,21 +79,6 @@ const isAfter = (cursor: string) =>
     decodeCursor(cursor, (text) => (isUuid(text) ? text : undefined)),
   );
 
-interface Place {
-  log_id: number;
-  leaf_index: number;
-}
-
-/** The place that a cursor of {@link cursorOfPlace} names. */
-export function readPlace(cursor: string): Place {
-  const [logId = 0, index = 0] = decodeCursor(cursor, (text) =>
-    /^\d{1,9}\.\d{1,15}$/.test(text) ? text.split(".").map(Number) : undefined,
-  );
-  return { log_id: logId, leaf_index: index };
-}
-
-export const cursorOfPlace = ({ log_id, leaf_index }: Place) => encodeCursor(`${log_id}.${leaf_index}`);
-
 /** `%`, `_` and `\` of the text mean themselves. */
 export const containing = (text: string) => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
 
@@ -253,18 +238,17 @@ const listedColumns = `a.id, a.log_id, a.leaf_index, a.payload, a.payload_hash, 
 
 const digest = `encode(sha256(record_send(ROW(${listedColumns}))), 'hex')`;
 
-/** SQL of what {@link writeEntries} takes. `which`: from WHERE to LIMIT, newest first. */
-export const selectEntries = (which: string) => `SELECT
-    json_agg(json_build_array(e.id, e.log_id, e.leaf_index, e.digest) ORDER BY e.log_id DESC, e.leaf_index DESC)::text AS entries
-  FROM (SELECT a.id, a.log_id, a.leaf_index, ${digest} AS digest FROM attestations a ${which}) AS e`;
+/** SQL of what {@link writeEntries} takes, in the order of `which`: from WHERE to LIMIT. `place`: text for a cursor. */
+export const selectEntries = (place: string, which: string) => `SELECT
+    json_agg(json_build_array(e.id, e.place, e.digest))::text AS entries
+  FROM (SELECT a.id, ${place} AS place, ${digest} AS digest FROM attestations a ${which}) AS e`;
 
 const rowsText = `SELECT ${listedColumns}, ${digest} AS digest FROM attestations a WHERE a.id = ANY($1::uuid[])`;
 
 type Row = ListedRow & { digest: string };
 
 interface Entry {
-  log_id: number;
-  leaf_index: number;
+  place: string;
   /** Null for a row that was erased meanwhile, or is not public any more. */
   written: SerializedJson | null;
 }
@@ -296,18 +280,16 @@ export async function writeEntries(
   keys: readonly PublishedKey[],
 ): Promise<{ entries: Entry[]; isWhole: boolean }> {
   const view = nameView(slug, keys);
-  const places = (JSON.parse(listed ?? "[]") as [string, number, number, string][]).map(
-    ([id, log_id, leaf_index, digest]) => {
-      const found = context.answers.get("entry", id);
-      const known = found?.digest === digest && found.view === view ? found : null;
-      return { id, log_id, leaf_index, digest, known };
-    },
-  );
+  const places = (JSON.parse(listed ?? "[]") as [string, string, string][]).map(([id, place, digest]) => {
+    const found = context.answers.get("entry", id);
+    const known = found?.digest === digest && found.view === view ? found : null;
+    return { id, place, digest, known };
+  });
   const unknown = places.filter(({ known }) => known === null).map(({ id }) => id);
   const made = await makeEntries(context, slug, unknown, keys);
-  const entries = places.map(({ id, log_id, leaf_index, known }) => {
+  const entries = places.map(({ id, place, known }) => {
     const text = known?.text ?? made.get(id)?.text;
-    return { log_id, leaf_index, written: text === undefined ? null : SerializedJson.again(text) };
+    return { place, written: text === undefined ? null : SerializedJson.again(text) };
   });
   const isWhole = places.every(({ id, digest, known }) => {
     const one = made.get(id);

@@ -6,6 +6,8 @@ import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
+import { eraseContent } from "./erase";
+import { readAgentFeed } from "./feed";
 import { listOwnAttestations } from "./own";
 
 interface Listed {
@@ -59,7 +61,7 @@ describe("the caller's attestations", () => {
     expect((await test.call("GET", "/v1/attestations", { key: other })).body.attestations).toEqual([]);
   });
 
-  it("are sorted by amount as whole lists, approvals and the inbox too, page by page and by currency", async () => {
+  it("are sorted by amount as whole lists, as are approvals, the inbox and the public list, page by page and by currency", async () => {
     const { context } = test.app;
     const person = await signInPerson(context, "sums@example.com");
     const sums = (await test.createKey("sums@example.com")).key;
@@ -99,6 +101,22 @@ describe("the caller's attestations", () => {
     expect(
       await listed((cursor) => listInbox(context, person, { isWaiting: false, ...page(cursor) })),
     ).toEqual(sorted);
+    const listPublic = async (query: Parameters<typeof readAgentFeed>[2]) => {
+      const { attestations: rows, next_cursor: nextCursor } = await readAgentFeed(context, "sum-bot", query);
+      return { rows, nextCursor };
+    };
+    expect(await listed((cursor) => listPublic(page(cursor)))).toEqual(sorted);
+    const few = { action: "Pay 100", approval: "proof_of_personhood" } as const;
+    const some = await listed((cursor) => listPublic({ ...page(cursor), ...few }));
+    expect(some).toEqual(["100.5 EUR", "100.5 EUR"]);
+    const { nextCursor: newest } = await listPublic({ limit: 2 });
+    await expect(listPublic(page(newest ?? undefined))).rejects.toThrow("cursor");
+    await test.query("UPDATE attestations SET is_public = false WHERE action = 'Pay 20 EUR'", []);
+    const { rows: found } = await test.query("SELECT id FROM attestations WHERE action = 'Pay 9 EUR'", []);
+    await eraseContent(context, person, String(found[0]?.["id"]));
+    expect(await listed((cursor) => listPublic(page(cursor)))).toEqual(
+      sorted.filter((shown) => shown !== "20 EUR" && shown !== "9 EUR"),
+    );
     const stranger = await signInPerson(context, "no-sums@example.com");
     expect((await listOwnAttestations(context, stranger, {}, page(undefined))).rows).toEqual([]);
     const { nextCursor } = await listOwnAttestations(context, person, {}, { limit: 2 });

@@ -7,6 +7,7 @@ import { planSettings } from "#lib/db/postgres/time-limits";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
+import { feedTexts } from "./feed";
 import { searchTexts } from "./list";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
@@ -102,12 +103,14 @@ describe("the public search", () => {
     ["hash", ["attestations_payload_hash", "attestations_inputs"], ["Sort"]],
     ["request_id", ["attestations_authorization"], []],
     ["log_index", ["attestations_log_id_leaf_index_index"], []],
+    ["amount", ["attestations_amount"], ["Sort Key: a."]],
   ] as const)("reads no table through, and sorts none: by %s", async (kind, indexes, without) => {
+    const text = kind === "amount" ? feedTexts.amount : searchTexts[kind];
     const plan = await test.app.context.database.db.transaction(async (tx) => {
       for (const [name, value] of Object.entries(planSettings))
         await tx.execute(sql.raw(`SET LOCAL ${name} = ${value}`));
-      await tx.execute(sql.raw(`PREPARE searched AS ${searchTexts[kind]}`));
-      const values = searchTexts[kind].includes("$2") ? "NULL, NULL" : "NULL";
+      await tx.execute(sql.raw(`PREPARE searched AS ${text}`));
+      const values = [...new Set(text.match(/\$\d/g))].fill("NULL").join();
       const lines = await tx.execute(sql.raw(`EXPLAIN EXECUTE searched(${values})`));
       await tx.execute(sql`DEALLOCATE searched`);
       return JSON.stringify(lines);

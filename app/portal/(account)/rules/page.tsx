@@ -81,14 +81,16 @@ function Proposal({ rules, isAuthor, isOnlyOwner }: ProposalProps) {
 
 async function RulesPage({ searchParams }: PageProps) {
   const { context, person, membership } = await requirePortal("/portal/rules");
-  const query = readRulesQuery.safeParse(await searchParams);
+  const { sort, ...given } = await searchParams;
+  const isSorted = sort === "amount";
+  const query = readRulesQuery.safeParse(given);
   const wanted = query.success ? query.data.version : undefined;
   const newest = await readOwnRules(context, person);
   const shown = wanted === undefined ? null : await orNotFound(readOwnRules(context, person, wanted));
   const before =
     wanted === undefined || wanted === 1 ? null : await readOwnRules(context, person, wanted - 1);
   const { rules, versions } = newest;
-  const unfinished = await listUnfinished(context, person);
+  const unfinished = await listUnfinished(context, person, { isByAmount: isSorted });
   const isOwner = membership.role === "owner";
   const members = isOwner ? await listMembers(context.database.db, person.organizationId) : [];
   const isOnlyOwner = members.filter(({ role }) => role === "owner").length === 1;
@@ -143,12 +145,17 @@ async function RulesPage({ searchParams }: PageProps) {
           />
         )}
       </Card>
-      <Card title="Waiting, or approved and unused" className="mt-5">
+      <Card id="unfinished" title="Waiting, or approved and unused" className="mt-5">
         <p className="mb-4 max-w-prose text-muted text-sm">
           New rules reach these too: nobody can approve or claim what they forbid or ask more people for. Take
           back what must not run whatever the rules say.
         </p>
-        <UnfinishedRequests {...unfinished} takeBack={takeBack} cancel={cancelRequest} />
+        <UnfinishedRequests
+          {...unfinished}
+          sort={{ isSorted, href: `/portal/rules${isSorted ? "" : "?sort=amount"}#unfinished` }}
+          takeBack={takeBack}
+          cancel={cancelRequest}
+        />
       </Card>
       <Card title="Versions" className="mt-5">
         <VersionTable versions={versions} />
