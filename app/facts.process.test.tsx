@@ -46,7 +46,6 @@ import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { enrolGroup } from "#support/enrol";
 import { collect, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
@@ -133,7 +132,7 @@ describe("one set of samples through every output", () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), "countersign-facts-"));
-    test = await startTestApp(anyKind);
+    test = await startTestApp();
     const { context } = test.app;
     owner = await signInPerson(context, ownerEmail);
     ({ key } = await test.createKey(ownerEmail));

@@ -17,7 +17,6 @@ import { countWaiting, listInbox } from "#lib/services/approvals/decision/inbox"
 import { deleteOrganization, removeMember } from "#lib/services/portal/organization";
 import { sendAll } from "#support/approvers";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -31,7 +30,7 @@ const notFound = { errorName: "not_found" };
 let counter = 0;
 
 describe("approvers", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let owner: MemberPrincipal;
   let key: string;
   let ana: string;

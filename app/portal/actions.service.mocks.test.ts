@@ -14,7 +14,6 @@ import { acceptInvitation, inviteMember } from "#lib/services/accounts/invitatio
 import { listNoticeSettings } from "#lib/services/accounts/mails";
 import { type Act, acts, needsPasskey } from "#lib/services/accounts/members";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import * as firstPasskey from "./(account)/first-passkey-actions";
@@ -101,7 +100,7 @@ const answerRoute = (handler: unknown, request: Request) =>
 const actions = await exportsOf(files.filter(isAction));
 const routes = await exportsOf(files.filter((file) => path.basename(file) === "route.ts"));
 
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 let person: MemberPrincipal;
 let invitedTo: string;
 

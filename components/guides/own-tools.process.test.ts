@@ -17,7 +17,6 @@ import { encodeTimeStampRequest } from "#lib/protocol/time/time-stamp";
 import { encodeTilePath } from "#lib/protocol/tlog/tiles";
 import { ask } from "#support/authorizations";
 import { runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { makeEnrolledAuthorization } from "#support/enrolled-approvals";
 import { type Listening, listenFor } from "#support/listen";
 import { makeReceiptSamples } from "#support/receipt-samples";
@@ -182,7 +181,7 @@ async function installTools(name: string, { files, install }: Tools): Promise<st
   return folder;
 }
 
-const { test, key } = setupTestApp(anyKind);
+const { test, key } = setupTestApp();
 let service: Listening;
 let samples: string;
 beforeAll(async () => {

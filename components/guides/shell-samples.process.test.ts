@@ -14,14 +14,13 @@ import { readApprovalToken } from "#lib/services/approvals/rows";
 import { approveByPasskey } from "#lib/services/approvals/world-id/submissions";
 import { approveUnproven, ask, openNext } from "#support/authorizations";
 import { type CommandRun, runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { enrolApprover } from "#support/enrol";
 import { type Listening, listenFor } from "#support/listen";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { guideEntries } from "./guides-index";
 
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 let service: Listening;
 let keys: string[];
 let folder: string;

@@ -17,7 +17,7 @@ import { dispatch } from "#lib/server/operations";
 import { keepApp } from "#lib/server/singleton";
 import { findOrCreateOrganization } from "#lib/services/accounts/organizations";
 import { createApiKey } from "#lib/services/keys/api-keys";
-import { copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "./databases";
+import { anyKind, copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "./databases";
 
 export interface TestCall {
   key?: string;
@@ -54,7 +54,7 @@ const proofThreads = openThreads({ workerFile: zkWorkerFile, idleSeconds: 600 })
 
 /** `settings`: environment variables besides the database. */
 export async function startTestApp(
-  kind: DatabaseKind,
+  kind: DatabaseKind = anyKind,
   settings: Record<string, string> = {},
 ): Promise<TestApp> {
   const dataDir = await mkdtemp(path.join(tmpdir(), "countersign-test-"));

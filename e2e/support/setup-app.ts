@@ -4,10 +4,10 @@ import { afterAll, beforeAll } from "vitest";
 import { scopeNames } from "#lib/api/schemas/key-choices";
 import { createApiKeyText } from "#lib/services/keys/api-keys";
 import { startTestApp, type TestApp } from "./app";
-import type { DatabaseKind } from "./databases";
+import { anyKind, type DatabaseKind } from "./databases";
 
 /** `key` is one organization's and `stranger` another's; each is made if it is taken out of the answer. */
-export function setupTestApp(kind: DatabaseKind, settings: Record<string, string> = {}) {
+export function setupTestApp(kind: DatabaseKind = anyKind, settings: Record<string, string> = {}) {
   let started: TestApp | undefined;
   const keys = new Map<string, string>();
   const makeKey = (email: string): string => {

@@ -11,7 +11,6 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
 import { expectExit, runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
 import { buildOpenApi } from "./openapi";
 
@@ -212,7 +211,7 @@ describe.skipIf(!isWanted)(
     };
 
     beforeAll(async () => {
-      test = await startTestApp(anyKind);
+      test = await startTestApp();
       server = await listenFor(test);
       const { key } = await test.createKey();
       folder = await mkdtemp(path.join(tmpdir(), "countersign-generators-"));

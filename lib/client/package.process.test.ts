@@ -13,7 +13,6 @@ import { NPM_PACKAGE, PRODUCT_VERSION } from "#lib/protocol/statement/product";
 import { packagePath } from "#lib/services/attestations/receipt-files";
 import { openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
 import { setupTestApp } from "#support/setup-app";
 
@@ -82,7 +81,7 @@ declare module "node:fs/promises" {
 }`;
 
 describe("the package", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let server: Listening;
   let base: string;
   let folder: string;

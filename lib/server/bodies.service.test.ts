@@ -4,7 +4,6 @@ import { type AddressInfo, connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import { handleApiRequest } from "#lib/server/next/node-http";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { serveStandIn } from "./emulators";
 import { dispatch } from "./operations";
@@ -22,7 +21,7 @@ const operations = [
 ] as const;
 
 describe("bodies", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let server: Server;
   beforeAll(async () => {
     server = createServer((incoming, outgoing) => void handleApiRequest(incoming, outgoing));

@@ -11,7 +11,7 @@ import { setupTestApp } from "#support/setup-app";
 const unknownId = "019a0000-0000-7000-8000-000000000000";
 
 describe("doors", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
 
   it("reach the same route with doubled and trailing slashes", async () => {
     for (const path of ["//v1/pubkey", "/v1//pubkey", "/v1/pubkey/", "///v1///pubkey//"]) {

@@ -5,7 +5,6 @@ import { operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
 import { askQuestion } from "#lib/services/approvals/decision/questions";
 import { approveUnproven, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 /** They store nothing; or what they store is that the key has ended; or (mcp, agent_hook) they call the others. */
@@ -17,7 +16,7 @@ const changing = Object.entries(operations).filter(
 );
 
 describe("a key that ends while its request runs", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
 
   const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
 

@@ -2,7 +2,6 @@
 import { expect, it } from "vitest";
 import { requestExamples } from "#lib/api/operations/examples";
 import { operations } from "#lib/api/operations/index";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 const unknownId = "019a0000-0000-7000-8000-000000000000";
@@ -10,7 +9,7 @@ const withoutId = ({ status, body }: { status: number; body: Record<string, unkn
   const { request_id, ...rest } = body;
   return { status, rest, hasId: typeof request_id === "string" };
 };
-const { test, key, stranger } = setupTestApp(anyKind);
+const { test, key, stranger } = setupTestApp();
 
 it("gets for every keyed path with an id of ours, private or public, what it gets for an unknown id", async () => {
   const make = async (path: string, body: unknown) => {

@@ -6,12 +6,11 @@ import { readOwnAgent } from "#lib/services/agents/portal-agents";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { readAgentFeed } from "#lib/services/attestations/feed";
 import { exportOwnAttestations, listOwnAttestations } from "#lib/services/attestations/own";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 
 describe("odd names", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
 
   it("are unknown in every path of the table", async () => {
     const bodies: Record<string, unknown> = { putTools: { tools: [] }, updateIdentity: { name: "x" } };

@@ -4,7 +4,6 @@
  */
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
-import { anyKind } from "#support/databases";
 import { makeReceiptSamples, type ReceiptSamples } from "#support/receipt-samples";
 import { setupTestApp } from "#support/setup-app";
 import { verifyInBrowser } from "./browser";
@@ -137,7 +136,7 @@ const isListed = (path: Path, list: string[]) => {
 };
 
 describe("a change of any field", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let samples: ReceiptSamples;
   let trust: unknown;
   beforeAll(async () => {

@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeEvidencePack } from "#lib/services/packs/pack";
 import { startTestApp, type TestApp } from "#support/app";
 import { expectExit, runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
 import { findOldestNode } from "#support/oldest-node";
 import { collect } from "#support/packs";
@@ -35,7 +34,7 @@ describe.skipIf(missing !== null)("on Node 20.0", () => {
     return old;
   };
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
+    test = await startTestApp();
     ({ key, organizationId } = await test.createKey());
     server = await listenFor(test);
   });

@@ -37,7 +37,6 @@ import type { TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { makeBoundedReceipt } from "#support/bounded-receipt";
 import { runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { type DecidedLie, makeDecidedReceipt } from "#support/decided-receipt";
 import {
   amendedShown,
@@ -1091,7 +1090,7 @@ function judgeTexts(): Case[] {
 }
 
 describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let folder: string;
   beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), "countersign-agree-"));

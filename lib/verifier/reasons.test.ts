@@ -179,107 +179,8 @@ async function followLog(edit: LogChange): Promise<readonly Named[]> {
   return checkWholeLog(source, trust, { remembered: seen, isWhole: edit.isWhole ?? false });
 }
 
-/** They need a service, files, clocks, another implementation's vectors or a rare approval: tests beside those checks name them. */
-const elsewhere = [
-  "approval_ended",
-  "passkey_malformed",
-  "passkey_type_wrong",
-  "passkey_challenge_mismatch",
-  "passkey_origin_mismatch",
-  "passkey_cross_origin",
-  "passkey_site_mismatch",
-  "passkey_user_absent",
-  "passkey_user_unverified",
-  "passkey_backup_contradictory",
-  "passkey_key_unsupported",
-  "passkey_key_malformed",
-  "passkey_signature_invalid",
-  "list_malformed",
-  "list_repeated",
-  "list_not_allowed",
-  "deputy_out_of_time",
-  "deputy_of_requester",
-  "roster_malformed",
-  "roster_proof_invalid",
-  "roster_group_mismatch",
-  "roster_broken",
-  "owner_only",
-  "chain_link_invalid",
-  "chain_broken",
-  "chain_payload_absent",
-  "chain_file_absent",
-  "chain_stray",
-  "post_quantum_absent",
-  "post_quantum_invalid",
-  "post_quantum_lost",
-  "record_entry_absent",
-  "record_receipt_invalid",
-  "record_nothing_public",
-  "record_not_counted",
-  "record_no_receipts",
-  "record_amended_open",
-  "page_unending",
-  "record_of_another",
-  "record_tail_not_counted",
-  "count_not_fresh",
-  "snapshot_not_made",
-  "snapshot_malformed",
-  "snapshot_unsigned",
-  "snapshot_proof_invalid",
-  "snapshot_mismatch",
-  "snapshot_count_mismatch",
-  "sum_not_run",
-  "sum_rows_mismatch",
-  "sum_statement_invalid",
-  "sum_list_cut",
-  "sum_mismatch",
-  "no_lower_bound",
-  "no_upper_bound",
-  "time_evidence_absent",
-  "time_untrusted",
-  "cosigned_checkpoint_mismatch",
-  "cosignature_invalid",
-  "beacon_invalid",
-  "time_too_early",
-  "time_too_late",
-  "anchor_proof_invalid",
-  "time_stamp_invalid",
-  "opening_malformed",
-  "opening_foreign",
-  "opening_mismatch",
-  "opening_unsupported",
-  "approvals_unexpected",
-  "grant_needs_people",
-  "grant_exceeded",
-  "grant_amounts_mismatch",
-  "grant_absent",
-  "rules_absent",
-  "usable_until_mismatch",
-  "nobody_asked",
-  "passkey_unexpected",
-  "approver_repeated",
-  "requester_counted",
-  "group_not_enough",
-  "nullifier_unpaired",
-  "roster_of_another",
-  "roster_entry_mismatch",
-  "roster_time_mismatch",
-  "environment_mismatch",
-  "approval_count_mismatch",
-  "human_repeated",
-  "level_too_low",
-  "amendment_of_another",
-  "amendment_not_allowed",
-  "amendment_widens",
-  "amender_absent",
-  "record_number_missing",
-  "record_out_of_order",
-  "record_entry_mismatch",
-  "record_head_mismatch",
-  "record_broken",
-] as const;
 /** lib/verifier/monitor/monitor.service.test.ts and its neighbours know these by their words. */
-const inWords = [
+const inWords: readonly Reason[] = [
   "roster_changed",
   "roster_unexpected",
   "nothing_counted",
@@ -290,13 +191,13 @@ const inWords = [
   "proof_unsigned",
   "proof_shows_nothing",
   "proof_is_testimony",
-] as const;
+];
 
-/** How each of the others comes about, and the check that says it. */
-const ways: Record<
-  Exclude<Reason, (typeof elsewhere | typeof inWords)[number]>,
-  [check: string, make: () => Checks]
-> = {
+/**
+ * How a reason comes about, and the check that says it. Others need a service, files, clocks, another implementation's
+ * vectors or a rare approval: tests beside those checks name them.
+ */
+const ways: Partial<Record<Reason, [check: string, make: () => Checks]>> = {
   payload_private: ["signature", () => change("private", {})],
   payload_erased: ["signature", () => change("erased", {})],
   payload_lost: ["payload_hash", () => change("plain", { payload: null })],
@@ -504,7 +405,7 @@ describe("the reason of a check that does not pass", () => {
   });
 
   it("has a test for every code, and words without a gap", () => {
-    expect([...Object.keys(ways), ...elsewhere, ...inWords].sort()).toEqual([...reasonCodes].sort());
+    const elsewhere = reasonCodes.filter((code) => !(code in ways) && !inWords.includes(code));
     const tests = ["lib", "e2e/support", "components"].flatMap((folder) =>
       readdirSync(folder, { recursive: true, encoding: "utf8" })
         .filter((file) => /\.test\.tsx?$|vectors\/.*\.json$/.test(file) || folder === "e2e/support")

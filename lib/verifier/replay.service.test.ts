@@ -7,7 +7,6 @@ import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import { encodePackJson } from "#lib/protocol/pack/pack-manifest";
 import { makeEvidencePack, type PackRequest } from "#lib/services/packs/pack";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { collect, forge, type PackedFiles, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -20,7 +19,7 @@ const guide = path.resolve("components/guides/content/rules.md");
 type Json = any;
 
 describe("replay", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let folder: string;
   let rules: Json;
   beforeAll(async () => {

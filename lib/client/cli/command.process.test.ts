@@ -8,7 +8,6 @@ import { hashInputs } from "#lib/client/api/inputs";
 import { approveUnproven, expireRequest, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom, quietRuntime } from "#support/client";
 import { runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { enrolGroup } from "#support/enrol";
 import { runClientHere } from "#support/hook-process";
 import { type Listening, listenFor } from "#support/listen";
@@ -16,7 +15,7 @@ import { setupTestApp } from "#support/setup-app";
 
 const program = path.resolve("dist/countersign.mjs");
 
-const { test, key } = setupTestApp(anyKind);
+const { test, key } = setupTestApp();
 let folder: string;
 const inFolder = (name: string) => path.join(folder, name);
 beforeAll(async () => {

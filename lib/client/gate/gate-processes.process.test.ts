@@ -6,7 +6,6 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
 import { setupTestApp } from "#support/setup-app";
 
@@ -30,7 +29,7 @@ try {
   console.log(error.name);
 }`;
 
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 let service: Listening;
 let key: string;
 let folder: string;

@@ -250,7 +250,7 @@ describe("the exported tree", () => {
     await exportNow();
     const checkpoint = readFileSync(path.join(folder, "checkpoint"), "utf8");
     const otherFolder = path.join(folder, "other");
-    const other = await startTestApp(anyKind);
+    const other = await startTestApp();
     await exportTiles(
       { db: other.app.context.database.db, old: null },
       undefined,
@@ -265,7 +265,7 @@ describe("the exported tree", () => {
   });
 
   it("of one log can't be made, and those of the others are", async () => {
-    const two = await startTestApp(anyKind);
+    const two = await startTestApp();
     const { db, query } = two.app.context.database;
     const store = openFolderStore(folder);
     const exportBoth = () => exportTiles({ db, old: null }, undefined, store, "trust");

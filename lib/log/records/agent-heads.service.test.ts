@@ -6,7 +6,6 @@ import { base64Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { addsUp, decodeHeadRow, mergeHeads, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { dispatch } from "#lib/server/operations";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { dropOldRows, makeSnapshot, readSinceSnapshot, SnapshotTaken } from "./agent-heads";
 import { checkStoredSnapshots, snapshotIfDue } from "./record-snapshot";
@@ -14,7 +13,7 @@ import { checkStoredSnapshots, snapshotIfDue } from "./record-snapshot";
 const hourMs = 3_600_000;
 
 describe("snapshots of records", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   const attest = async (agent_slug: string, more: object = {}) => {
     const body = { agent_slug, action: "Paid", inputs_hash: "abc", ...more };
     const answer = await test.call("POST", "/v1/attest", { key, body });

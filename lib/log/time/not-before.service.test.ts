@@ -145,7 +145,7 @@ describe("a statement", () => {
 describe("the source", () => {
   let beacon: TestBeacon;
   let source: NotBeforeSource;
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let nowMs: number;
   const renewals: number[] = [];
   const signature =

@@ -189,7 +189,7 @@ describe("time stamps of the log", () => {
 
 describe("a turn", () => {
   it("is one caller's, and comes later after each failure", async () => {
-    const test = await startTestApp(anyKind);
+    const test = await startTestApp();
     const { db, query } = test.app.context.database;
     const expectIn = async (seconds: number) => {
       const { rows } = await query("SELECT extract(epoch FROM next_at - now()) AS s FROM leases", []);

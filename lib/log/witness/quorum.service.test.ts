@@ -2,7 +2,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Quorum } from "#lib/protocol/approval/assign-groups";
-import { anyKind } from "#support/databases";
 import { meetsQuorum } from "#support/quorum";
 import { setupTestApp } from "#support/setup-app";
 
@@ -13,7 +12,7 @@ const { quorum } = fc.letrec<{ quorum: Quorum; group: Quorum }>((tie) => ({
 }));
 
 describe("a quorum in the database", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
 
   it("is met by the same witnesses, however its groups are nested", async () => {
     const { database } = test.app.context;

@@ -1,12 +1,11 @@
 import { beforeAll, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { removeMember } from "#lib/services/portal/organization";
-import { anyKind } from "#support/databases";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { answerDownload } from "./feed-answer";
 
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 let owner: MemberPrincipal;
 beforeAll(async () => {
   owner = await signInPerson(test.app.context, "owner@example.com");

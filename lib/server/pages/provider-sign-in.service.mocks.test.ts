@@ -427,7 +427,7 @@ describe("sign-in where the provider is enforced", () => {
 });
 
 it("isn't there unless the settings name a provider", async () => {
-  test = await startTestApp(anyKind);
+  test = await startTestApp();
   for (const answer of [
     await startProviderSignIn(new Request(`${base}/portal/sign-in/oidc`)),
     await completeProviderSignIn(new Request(`${callback}?code=x&state=y`)),

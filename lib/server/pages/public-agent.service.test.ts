@@ -4,11 +4,10 @@ import type { Database } from "#lib/db/client";
 import type { Context } from "#lib/services/approvals/context";
 import { markUnattested } from "#lib/services/approvals/use/claim";
 import { type AskedRequest, approveUnproven, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { readAgentForPage } from "./public-agent";
 
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 beforeAll(async () => {
   const { key } = await test.createKey();
   for (const is_public of [true, false, true]) {

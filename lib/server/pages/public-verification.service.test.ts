@@ -6,7 +6,6 @@ import { attestations, organizationDomains, organizations } from "#lib/db/schema
 import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { neighboursSql } from "#lib/services/attestations/record";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { verifyForPage } from "./public-verification";
 
@@ -15,7 +14,7 @@ const registered = {
   slug: "payer",
   public_key: publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64"),
 };
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 let key: string;
 let organizationId: string;
 

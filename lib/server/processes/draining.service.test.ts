@@ -1,11 +1,10 @@
 /** A process that is about to stop: it is no longer ready, answers everything, and lets nobody wait. */
 import { expect, it } from "vitest";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { holdWaits } from "#support/held-waits";
 import { setupTestApp } from "#support/setup-app";
 
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 
 it("answers who waits at once, says that it is not ready, and takes what comes all the same", async () => {
   const { key } = await test.createKey();

@@ -10,7 +10,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "#lib/services/approvals/context";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { enrolApprover } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import {
@@ -37,7 +36,7 @@ const query = async (text: string, ...values: unknown[]) => (await context.datab
 const countDue = async () =>
   Number((await query("SELECT count(*) AS n FROM audit_events WHERE export_due_at IS NOT NULL"))[0]?.["n"]);
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
+  test = await startTestApp();
   ({ context } = test.app);
   const { key } = await test.createKey("owner@example.com");
   await enrolApprover(test, await signInPerson(context, "owner@example.com"), "Ana");

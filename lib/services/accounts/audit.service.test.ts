@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { Context } from "#lib/services/approvals/context";
 import { startTestApp, type TestApp } from "#support/app";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { deleteOldAudit, exportAudit } from "./audit-list";
 
@@ -14,7 +13,7 @@ let key: string;
 const query = async (text: string, ...values: unknown[]) => (await context.database.query(text, values)).rows;
 
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
+  test = await startTestApp();
   ({ context } = test.app);
   owner = await signInPerson(context, "owner@example.com");
   ({ key } = await test.createKey(owner.email, ["audit"]));

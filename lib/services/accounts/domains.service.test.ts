@@ -6,7 +6,6 @@ import { organizationTitle } from "#lib/protocol/text/organization-name";
 import type { Context } from "#lib/services/approvals/context";
 import { deleteOrganization } from "#lib/services/portal/organization";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { type DomainWorld, startDomainWorld } from "#support/domain-world";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -21,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe("the domains of an organization", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let owner: MemberPrincipal;
   let days: number;

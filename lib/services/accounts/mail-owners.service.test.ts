@@ -1,12 +1,11 @@
 /** Guarantee: no organization uses up the mails of all, however often its rules or its roster change. */
 import { expect, it } from "vitest";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { mailOwners, rulesChangedMail } from "./mails";
 
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 
 it("sends owners sixty mails of a kind in an hour, and keeps no other kind or organization waiting", async () => {
   const { context } = test.app;

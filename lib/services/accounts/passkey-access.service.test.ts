@@ -6,7 +6,6 @@ import type { Context } from "#lib/services/approvals/context";
 import { sendAll } from "#support/approvers";
 import { createPasskey } from "#support/authenticator";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -44,7 +43,7 @@ async function enrol(context: Context, of: Approver): Promise<string> {
 }
 
 describe("who changes passkeys", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let owner: MemberPrincipal;
   let ana: string;
@@ -180,7 +179,7 @@ describe("who changes passkeys", () => {
 });
 
 describe("what follows a change of the roster", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let owner: MemberPrincipal;
   let ana: Approver;

@@ -8,7 +8,6 @@ import { organizationTitle } from "#lib/protocol/text/organization-name";
 import type { Context } from "#lib/services/approvals/context";
 import { deleteOrganization } from "#lib/services/portal/organization";
 import { createPasskey, type Said } from "#support/authenticator";
-import { anyKind } from "#support/databases";
 import { addConfirmed } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -28,7 +27,7 @@ import { readLastRoster } from "./roster";
 const byMail = { kind: "human", id: "ana", ip: "192.0.2.9" } as const;
 
 describe("passkeys of an approver", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let owner: MemberPrincipal;
   let ana: Approver;

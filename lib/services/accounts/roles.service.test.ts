@@ -13,7 +13,6 @@ import { listMailbox } from "#lib/services/notifications/mailbox";
 import { changeRole, setSecondFactor } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { createPasskey, type TestPasskey } from "#support/authenticator";
-import { anyKind } from "#support/databases";
 import { enrolApprover } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { addApprover, listApprovers } from "./approvers";
@@ -65,7 +64,7 @@ let context: Context;
 let owner: MemberPrincipal;
 let counter = 0;
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
+  test = await startTestApp();
   ({ context } = test.app);
 });
 afterAll(() => test.close());

@@ -26,7 +26,6 @@ import { organizationTitle } from "#lib/protocol/text/organization-name";
 import type { Context } from "#lib/services/approvals/context";
 import { deleteOrganization } from "#lib/services/portal/organization";
 import { createPasskey, type TestPasskey } from "#support/authenticator";
-import { anyKind } from "#support/databases";
 import { addConfirmed, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -39,7 +38,7 @@ import { notePasskeyUse, readEnrolledMembers, readRosterProofs } from "./roster-
 const mailer = { kind: "user", id: "test", ip: null } as const;
 
 describe("the roster of an organization", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let owner: MemberPrincipal;
   let counter = 0;

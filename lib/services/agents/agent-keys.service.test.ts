@@ -2,7 +2,6 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
 import type { KeyHistoryEntry } from "#lib/api/schemas/identity";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { updateOwnAgent } from "./portal-agents";
@@ -17,7 +16,7 @@ function newKey(): string {
 }
 
 describe("the keys of an agent", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
 
   const register = (slug: string, app = test) =>
     app.call("POST", "/v1/identity/register", { key, body: { slug, public_key: newKey() } });

@@ -4,11 +4,10 @@ import { usualScopes } from "#lib/api/schemas/key-choices";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-heads";
 import { approveUnproven, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 describe("a frozen agent", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let key: string;
   let unfreezer: string;
   beforeAll(async () => {

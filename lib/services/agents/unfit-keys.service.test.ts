@@ -4,7 +4,6 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
 import { base64Encode, hexDecode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 /** The eight points of small order (as in Wycheproof and CCTV), and encodings that are not canonical. */
@@ -43,7 +42,7 @@ function newKey() {
 }
 
 describe("unfit keys", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   const register = (body: JsonObject) => test.call("POST", "/v1/identity/register", { key, body });
 
   it("refuses keys of small and mixed order, non-canonical ones and other kinds, and stores nothing", async () => {

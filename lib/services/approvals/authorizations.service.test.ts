@@ -2,12 +2,11 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { authorizationState, authorizeResponse } from "#lib/api/schemas/authorization-state";
 import { ask, expireRequest } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { findAuthorization } from "./rows";
 
 describe("authorizations", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let other: string;
   beforeAll(async () => {
     ({ key: other } = await test.createKey("other@example.com"));

@@ -3,11 +3,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { guidanceTexts } from "#lib/api/schemas/authorization-state";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { ask, expireRequest, fromPage } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 describe("decisions", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let other: string;
   beforeAll(async () => {
     ({ key: other } = await test.createKey("other@example.com"));

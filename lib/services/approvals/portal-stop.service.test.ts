@@ -8,13 +8,12 @@ import {
   unfreezeOwnAgent,
 } from "#lib/services/agents/portal-agents";
 import { approveUnproven, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { cancelOwnAuthorization, listUnfinished, revokeOwnAuthorization } from "./portal-authorizations";
 
 describe("stopping from the portal", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let key: string;
   let person: MemberPrincipal;
   let stranger: MemberPrincipal;

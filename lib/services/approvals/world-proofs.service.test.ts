@@ -6,13 +6,12 @@ import { wordHex } from "#lib/protocol/world-id/world-id-proof";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 import { createRetries } from "#lib/services/approvals/world-id/retry-submissions";
 import { type AskedRequest, ask, makeResult } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 type Result = Awaited<ReturnType<typeof makeResult>>;
 
 describe("approvals", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let world: WorldIdProvider;
   beforeAll(async () => {
     world = test.app.context.worldId;

@@ -10,11 +10,10 @@ import { isShownContent } from "#lib/protocol/approval/shown-content";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { approveUnproven, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 describe("the approved identity", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let key: string;
   let organizationId: string;
   beforeAll(async () => {

@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { attestBody } from "#support/attest-body";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 function newAgentKey() {
@@ -21,7 +20,7 @@ function signBody(body: JsonObject, privateKey: KeyObject): JsonObject {
 const foreignSignature = `${"A".repeat(85)}A==`;
 
 describe("verdicts", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   const attest = (body: unknown) => test.call("POST", "/v1/attest", { key, body });
 
   it("keeps the three grades of human approval apart", async () => {

@@ -7,7 +7,6 @@ import { deleteOrganization } from "#lib/services/portal/organization";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import type { TestApp } from "#support/app";
 import { approveUnproven, ask, fromPage, makeResult } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { mailsTo } from "#support/enrol";
 import { miscountedAgents } from "#support/feed-counts";
 import { signInPerson } from "#support/portal";
@@ -16,7 +15,7 @@ import { eraseContent } from "./erase";
 import { eraseOutdated, setLegalHold, setRetention } from "./retention";
 
 describe("erasure", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let key: string;
   let organizationId: string;
   beforeAll(async () => {
@@ -236,7 +235,7 @@ describe("erasure", () => {
 
 describe("retention and legal hold", () => {
   const dayMs = 86_400_000;
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let email: string;
   let key: string;
   let owner: MemberPrincipal;

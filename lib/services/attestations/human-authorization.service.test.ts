@@ -4,11 +4,10 @@ import { usedGuidance } from "#lib/api/schemas/authorization-state";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { type AskedRequest, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 describe("embedding", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let asked: AskedRequest;
   let issued: JsonObject;
   beforeAll(async () => {

@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { listInbox } from "#lib/services/approvals/decision/inbox";
 import { listOwnAuthorizations } from "#lib/services/approvals/portal-authorizations";
 import { approveUnproven, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { eraseContent } from "./erase";
@@ -16,7 +15,7 @@ interface Listed {
 }
 
 describe("the caller's attestations", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   beforeAll(async () => {
     const made = [
       { agent_slug: "a-bot", action: "Sold 10% of it", is_public: false },

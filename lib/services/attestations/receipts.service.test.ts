@@ -4,7 +4,6 @@ import { base64Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { parseVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { dispatch } from "#lib/server/operations";
 import { verifyInBrowser } from "#lib/verifier/browser";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { verifyByRoot, verifyWithSigstore } from "#support/sigstore";
 
@@ -15,7 +14,7 @@ const verifyForeign = (bundle: unknown, pubkey: { public_key: string; log: { vke
   verifyWithSigstore(bundle, base64Decode(pubkey.public_key), parseVerifierKey(pubkey.log.vkey));
 
 describe("receipts", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let stranger: string;
   const attest = async (body: object = {}, headers: Record<string, string> = {}) => {
     const all = { agent_slug: "invoice-bot", action: "Paid 12 €", inputs_hash: "sha256:abc", ...body };

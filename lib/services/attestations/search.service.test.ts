@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest";
 import { maxSearchResults, type SearchResponse } from "#lib/api/schemas/identity";
 import { planSettings } from "#lib/db/postgres/time-limits";
 import { startTestApp } from "#support/app";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { feedTexts } from "./feed";
 import { searchTexts } from "./list";
@@ -13,7 +12,7 @@ import { searchTexts } from "./list";
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
 describe("the public search", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   const attest = async (inputs_hash: string, fields: object = {}) => {
     const body = { agent_slug: "finder", action: "Filed a report", inputs_hash, ...fields };
     const made = await test.call("POST", "/v1/attest", { key, body });

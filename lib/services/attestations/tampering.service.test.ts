@@ -3,7 +3,6 @@ import type { MemberPrincipal } from "#lib/api/http/context";
 import { verifyForPage } from "#lib/server/pages/public-verification";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { readExample } from "./example";
@@ -59,7 +58,7 @@ const tamperings: [string, string, string[]][] = [
 ];
 
 describe("tampered rows", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let key: string;
   let organizationId: string;
   let person: MemberPrincipal;

@@ -1,11 +1,10 @@
 /** Who sees what of an attestation: private by whose wish, and what a private one shows to strangers. */
 import { describe, expect, it } from "vitest";
 import { attestBody } from "#support/attest-body";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 describe("visibility", () => {
-  const { test, key, stranger } = setupTestApp(anyKind);
+  const { test, key, stranger } = setupTestApp();
   const attest = (body: unknown, as = key) => test.call("POST", "/v1/attest", { key: as, body });
 
   it("takes the organization's default visibility, and what the request says before it", async () => {

@@ -7,7 +7,6 @@ import { readOverview } from "#lib/services/portal/overview";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { wordsFor } from "#lib/verifier/report/report";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { readExample } from "./example";
@@ -25,7 +24,7 @@ type Entry = { attestation_id: string; warnings: { code: string; message: string
 const codesOf = ({ warnings }: Pick<Entry, "warnings">) => warnings.map(({ code }) => code);
 
 describe("warnings", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let key: string;
   let organizationId: string;
   const attest = async (body: object = {}) => {

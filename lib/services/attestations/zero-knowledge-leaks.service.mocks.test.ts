@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type * as loggerModule from "#lib/logger";
 import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import { startTestApp, type TestApp } from "#support/app";
-import { anyKind } from "#support/databases";
 
 const lines = vi.hoisted(() => [] as string[]);
 vi.mock("#lib/logger", async (importOriginal) => {
@@ -50,7 +49,7 @@ describe("a private attestation with a proof", () => {
 
   beforeAll(async () => {
     lines.length = 0;
-    test = await startTestApp(anyKind);
+    test = await startTestApp();
     ({ key } = await test.createKey());
     ({ body: made } = await test.call("POST", "/v1/attest", { key, body }));
     const { predicate } = JSON.parse(made.payload);

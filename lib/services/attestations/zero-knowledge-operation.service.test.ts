@@ -10,7 +10,6 @@ import { base64Decode, base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { findEndorsementFault } from "#lib/protocol/keys/key-endorsement";
 import { zkKeyId, zkKeyPairFromSeed } from "#lib/protocol/presentation/disclosure";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 const plain = { agent_slug: "busy-agent", action: "Do it", inputs_hash: "abc" };
@@ -19,7 +18,7 @@ const withProof = { ...plain, is_public: false, enable_zk: true };
 const ofAgent = (n: number) => ({ ...withProof, agent_slug: `busy-agent-${n}` });
 
 describe("proofs in operation", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
 
   const attest = (body: object, headers: Record<string, string> = {}) =>
     test.call("POST", "/v1/attest", { key, body, headers });

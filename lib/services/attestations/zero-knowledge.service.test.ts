@@ -6,7 +6,6 @@ import { findEndorsementFault } from "#lib/protocol/keys/key-endorsement";
 import { PUBLIC_MESSAGE_NAMES } from "#lib/protocol/presentation/disclosure";
 import { verifyPresentation } from "#lib/verifier/checks/presentation-verify";
 import type { TestAnswer } from "#support/app";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 const body = {
@@ -22,7 +21,7 @@ const statusOf = (answer: TestAnswer, name: string) =>
   answer.body.checks.find((check: { name: string }) => check.name === name)?.status;
 
 describe("zero-knowledge over the API", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let made: TestAnswer;
   let pinnedKeys: Uint8Array[];
 

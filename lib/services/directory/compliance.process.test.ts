@@ -1,7 +1,6 @@
 /** The public compliance checks of SCIM 2.0 (the PyPI package scim2-tester), against a service. `npm run test:python` runs them. */
 import { describe, expect, it } from "vitest";
 import { runProgram } from "#support/commands";
-import { anyKind } from "#support/databases";
 import { listenFor } from "#support/listen";
 import { isPythonWanted, requirePython } from "#support/python";
 import { setupTestApp } from "#support/setup-app";
@@ -16,7 +15,7 @@ results = check_server(SyncSCIMClient(Client(base_url=os.environ["BASE"], header
 print(json.dumps([[one.status.name, one.title, one.resource_type, one.reason] for one in results]))`;
 
 describe.skipIf(!isPythonWanted)("SCIM 2.0 (run by npm run test:python)", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
 
   it("passes the checks of scim2-tester, but for searches of several kinds at once, which no directory asks for", async () => {
     const python = await requirePython("identity");

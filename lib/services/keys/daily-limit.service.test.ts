@@ -27,7 +27,7 @@ async function getKey(email: string) {
 }
 
 it("has no daily limit unless set: answers name the largest safe integer, headers only the minute", async () => {
-  test = await startTestApp(anyKind);
+  test = await startTestApp();
   const { key, organizationId } = await test.createKey();
   expect(await perDay(key)).toBe(9_007_199_254_740_991);
   await test.query("UPDATE daily_usage SET attestations = 5000 WHERE organization_id = $1", [organizationId]);

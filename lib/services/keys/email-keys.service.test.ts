@@ -217,7 +217,7 @@ describe("API keys by email", () => {
 
 describe("limits on key requests", () => {
   it("are 5 an hour per address and 20 per client", async () => {
-    const test = await startTestApp(anyKind);
+    const test = await startTestApp();
     try {
       const request = (email: string, ip: string) =>
         test.call("POST", "/v1/keys/request", { body: { email }, ip });

@@ -4,13 +4,12 @@ import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { scopeNames } from "#lib/api/schemas/key-choices";
 import { createKeyForm } from "#lib/api/schemas/portal";
 import { approveUnproven, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 const refused = { status: 403, code: "insufficient_scope" };
 
 describe("the scope hook", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let [hook, otherHook, full] = ["", "", ""];
   const makeKey = async (...scopes: (typeof scopeNames)[number][]) =>
     (await test.createKey("dev@example.com", scopes)).key;

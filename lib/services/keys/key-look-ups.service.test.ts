@@ -2,12 +2,11 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { LogEntryKind } from "#lib/log/sequencer/entry";
 import type { AttestationItem } from "#lib/services/attestations/store";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { readPrincipalAgain } from "./authenticate";
 
 describe("a key's look-up", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let key: string;
   let other: string;
   let keyId: string;

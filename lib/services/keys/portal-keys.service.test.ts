@@ -4,13 +4,12 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { AccountsContext } from "#lib/services/accounts/context";
-import { anyKind } from "#support/databases";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { limitApiKey, listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal-keys";
 
 describe("API keys in the portal", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: AccountsContext;
   let person: MemberPrincipal;
   let stranger: MemberPrincipal;

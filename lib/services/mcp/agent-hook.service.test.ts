@@ -2,13 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
 import { approveUnproven, openNext } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { newCall } from "#support/hook-process";
 import { type Listening, listenFor } from "#support/listen";
 import { setupTestApp } from "#support/setup-app";
 import { answerHook } from "./agent-hook";
 
-const { test, key } = setupTestApp(anyKind);
+const { test, key } = setupTestApp();
 let [hookKey, recordKey, readKey] = ["", "", ""];
 let service: Listening;
 beforeAll(async () => {

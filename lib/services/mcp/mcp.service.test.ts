@@ -8,14 +8,13 @@ import { logger } from "#lib/logger";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { approveUnproven, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
-import { anyKind } from "#support/databases";
 import { enrolGroup } from "#support/enrol";
 import { setupTestApp } from "#support/setup-app";
 import { createRounds } from "./approval-rounds";
 import type { ToolOperation } from "./call-operation";
 import { createServer } from "./server";
 
-const { test, key } = setupTestApp(anyKind);
+const { test, key } = setupTestApp();
 
 const address = new URL("http://localhost:3000/mcp");
 const info = { name: "test", version: "1" };

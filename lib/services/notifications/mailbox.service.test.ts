@@ -1,11 +1,10 @@
 /** The development mailbox forgets the oldest mails: whoever asks for codes cannot fill the disk. */
 import { describe, expect, it } from "vitest";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { createMailboxMailer, listMailbox } from "./mailbox";
 
 describe("the development mailbox", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
 
   it("keeps the newest thousand mails, and lists the newest of them", async () => {
     const { database } = test.app.context;

@@ -6,7 +6,6 @@ import type { Context } from "#lib/services/approvals/context";
 import { startTestApp, type TestApp } from "#support/app";
 import { sendAll } from "#support/approvers";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { enrolGroup, mailsTo } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { createPushService } from "#support/push-service";
@@ -51,7 +50,7 @@ describe("a device that is notified", () => {
     });
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
+    test = await startTestApp();
     context = test.app.context;
     service = createPushService(readPushKey(context));
     context.postPush = service.post;

@@ -7,7 +7,6 @@ import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { checkPack } from "#lib/verifier/pack/check-pack";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { collect, forge, type Json, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -17,7 +16,7 @@ const slug = "stopped-bot";
 const dayMs = 86_400_000;
 
 describe("changes of an agent in an evidence pack", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let person: MemberPrincipal;
   let program: Uint8Array;
   let whole: Uint8Array;

@@ -8,7 +8,6 @@ import { hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/enco
 import { sourceOf } from "#lib/protocol/encoding/zip";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
-import { anyKind } from "#support/databases";
 import { collect, forge, type Json, type PackedFiles, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -22,7 +21,7 @@ const statementsFile = numberedFile("statements", 1);
 const fileOf = (number: number) => numberedFile("attestations", number);
 
 describe("an evidence pack that was cut", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let person: MemberPrincipal;
   let key: string;
   let keys: Json;

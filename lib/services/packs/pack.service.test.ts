@@ -22,7 +22,6 @@ import { checkPack } from "#lib/verifier/pack/check-pack";
 import { findForeign, readEntries } from "#lib/verifier/pack/entries";
 import { readHere } from "#lib/verifier/pack/read-entry";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { collect, forge, type Json, type PackedFiles, pack, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -42,7 +41,7 @@ const dayMs = 86_400_000;
 const hostile = `<script>alert("1")</script> \u202Eevil & 'more'`;
 
 describe("an evidence pack", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let person: MemberPrincipal;
   let request: PackRequest;
   let key: string;

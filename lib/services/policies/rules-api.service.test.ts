@@ -9,7 +9,6 @@ import { rulesOrganization } from "#lib/protocol/policy/replay";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
 import { changeRole } from "#lib/services/portal/organization";
 import { approveUnproven, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { createRulesEngine } from "./engine";
@@ -21,7 +20,7 @@ const forbidTool = '@id("never")\nforbid (principal, action, resource == Tool::"
 const allowAll = '@id("all")\npermit (principal, action == Action::"act", resource);\n';
 
 describe("rules through the API", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let key: string;
   let organizationId: string;
   let owner: MemberPrincipal;

@@ -9,14 +9,13 @@ import type { Context } from "#lib/services/approvals/context";
 import { makeApiKey, revokeOwnApiKey } from "#lib/services/keys/portal-keys";
 import { startTestApp } from "#support/app";
 import { approveUnproven } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { askForFirstApproval, findNextStep, readFirstSteps, sendFirstAttestation } from "./overview";
 
 describe("what comes after the first steps", () => {
   it("is one thing at a time, of this organization's own", async () => {
-    const test = await startTestApp(anyKind);
+    const test = await startTestApp();
     const { context } = test.app;
     const owner = await signInPerson(context, "next@example.com");
     const { organizationId } = owner;
@@ -43,7 +42,7 @@ describe("what comes after the first steps", () => {
 });
 
 describe("the first steps", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let person: MemberPrincipal;
   const read = () => readFirstSteps(context, person.organizationId);

@@ -29,7 +29,6 @@ import {
   updateOwnWebhook,
 } from "#lib/services/webhooks/deliveries";
 import { createEndpoint } from "#lib/services/webhooks/endpoints";
-import { anyKind } from "#support/databases";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { changeRole, listMembers, removeMember } from "./organization";
@@ -59,7 +58,7 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe("isolation in the portal", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let stranger: MemberPrincipal;
   let owner: MemberPrincipal;
@@ -172,7 +171,7 @@ const doors: Record<string, (context: Context, person: MemberPrincipal, id: stri
 };
 
 describe("what another organization has", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let owner: MemberPrincipal;
   const theirs: Record<string, string> = {};

@@ -16,7 +16,6 @@ import {
 import type { Context } from "#lib/services/approvals/context";
 import { makeApiKey } from "#lib/services/keys/portal-keys";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import {
@@ -29,7 +28,7 @@ import {
 } from "./organization";
 
 describe("members", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let owner: MemberPrincipal;
   beforeAll(async () => {

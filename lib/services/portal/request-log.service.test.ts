@@ -10,7 +10,6 @@ import { requestFilters } from "#lib/api/schemas/portal";
 import { deleteExpired } from "#lib/server/background";
 import type { Context } from "#lib/services/approvals/context";
 import type { TestAnswer } from "#support/app";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { readAgentUsage, readBusiest, readKeyUsage } from "./overview";
@@ -20,7 +19,7 @@ const page = { limit: 50 };
 const once = { today: 1, days7: 1, days30: 1 };
 
 describe("the request log", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let context: Context;
   let owner: MemberPrincipal;
   let stranger: MemberPrincipal;

@@ -3,12 +3,11 @@ import { beforeAll, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { searchQuery } from "#lib/api/schemas/portal";
 import type { Context } from "#lib/services/approvals/context";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { searchOrganization } from "./overview";
 
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 let context: Context;
 let owner: MemberPrincipal;
 let stranger: MemberPrincipal;

@@ -14,7 +14,6 @@ import {
   mergeHeads,
 } from "#lib/protocol/record/agent-heads";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { checkRecord } from "./check-record";
 import { checkSum, type ListedStatement, readStatementList, type SignedHeads } from "./check-sum";
@@ -35,7 +34,7 @@ interface Lies {
 }
 
 describe("the count of a record in a snapshot, as an outsider checks it", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   const attest = (more: object = {}) =>
     test.call("POST", "/v1/attest", {
       key,

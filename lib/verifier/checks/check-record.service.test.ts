@@ -4,7 +4,6 @@ import type { RecordEntry, RecordResponse } from "#lib/api/schemas/record";
 import { hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { makeDecidedReceipt } from "#support/decided-receipt";
 import { setupTestApp } from "#support/setup-app";
 import { checkRecord } from "./check-record";
@@ -21,7 +20,7 @@ const unasked = {
 type Lie = (record: RecordResponse) => RecordResponse;
 
 describe("the record of an agent, as an outsider follows it", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let trust: VerifierTrust;
   /** Answers to their makers, by number in the record. */
   const held = new Map<number, string>();

@@ -3,7 +3,6 @@ import { verifyInBrowser } from "#lib/verifier/browser";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
 import { formatReport } from "#lib/verifier/cli/io";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { parseEvidence } from "./evidence";
 
@@ -19,7 +18,7 @@ describe("what is no evidence", () => {
 });
 
 describe("the answers of a running service", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   let trust: unknown;
   const attest = async (body: object) => {
     const all = { agent_slug: "invoice-bot", action: "Paid 12 €", inputs_hash: "sha256:abc", ...body };

@@ -197,7 +197,7 @@ describe("verify.mjs", () => {
   });
 
   it("fails a swapped key, with exit code 1", async () => {
-    const stranger = await startTestApp(anyKind);
+    const stranger = await startTestApp();
     const foreign = (await stranger.call("GET", "/v1/pubkey")).body;
     await stranger.close();
     test.use();

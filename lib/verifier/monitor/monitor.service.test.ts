@@ -13,7 +13,6 @@ import { buildHeadsTree, decodeHeadRow, mergeHeads, rowAt } from "#lib/protocol/
 import { encodeUint64 } from "#lib/protocol/record/agent-record";
 import { makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { dispatch } from "#lib/server/operations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { runVerifier } from "#support/verifier-run";
 import { encodeRemembered, parseRemembered } from "./monitor";
@@ -23,7 +22,7 @@ type Merged = ReturnType<typeof mergeHeads>;
 type Lie = (path: string, answer: JsonObject) => JsonObject | string | undefined;
 
 describe("verify.mjs monitor, record and proof", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
   const files = new Map<string, string>();
   /** Lead of the outsider's clock. */
   const laterSeconds = 0;

@@ -7,7 +7,6 @@ import { parseRosterStatement } from "#lib/protocol/passkey/roster";
 import { dispatch } from "#lib/server/operations";
 import { type Approver, beginEnrolment, finishEnrolment } from "#lib/services/accounts/passkeys";
 import { createPasskey } from "#support/authenticator";
-import { anyKind } from "#support/databases";
 import { addConfirmed } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -21,7 +20,7 @@ const base = "http://localhost";
 const other = "019a0000-0000-7000-8000-0000000000ff";
 
 describe("verify.mjs monitor --organization", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let owner: MemberPrincipal;
   let ana: Approver;
   let files: Map<string, string>;

@@ -15,12 +15,11 @@ import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizati
 import { approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { type AskedRequest, approveUnproven, ask, fromPage, openRequest } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { enrolApprover, enrolGroup } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 
-const { test } = setupTestApp(anyKind);
+const { test } = setupTestApp();
 
 type Passkey = Awaited<ReturnType<typeof enrolApprover>>["passkey"];
 

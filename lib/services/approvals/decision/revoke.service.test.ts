@@ -2,11 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { authorizationState } from "#lib/api/schemas/authorization-state";
 import { type AskedRequest, approveUnproven, ask, expireRequest, fromPage } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 describe("taking an approval back", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
 
   const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
   const refusal = ({ status, body }: { status: number; body: { code?: string } }) => [status, body.code];

@@ -3,12 +3,11 @@ import { describe, expect, it } from "vitest";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
 import { contextHash } from "#lib/protocol/approval/shown-content";
 import { approveUnproven, ask, fromPage } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { readApprovalView } from "./inbox";
 
 describe("the approval page's view", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
 
   const rowOf = async (id: string) => {
     const { rows } = await test.query("SELECT r::text AS row FROM authorization_requests r WHERE id = $1", [

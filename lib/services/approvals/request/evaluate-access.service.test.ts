@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { evaluationResponse } from "#lib/api/schemas/authorization-state";
 import { approveUnproven, ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 const rules = `
@@ -14,7 +13,7 @@ when { context has amount && context.amount.currency == "EUR" && context.amount.
 `;
 
 describe("POST /access/v1/evaluation", () => {
-  const { test, key } = setupTestApp(anyKind);
+  const { test, key } = setupTestApp();
 
   const post = (path: string, body: object, by = key) => test.call("POST", path, { key: by, body });
   const putRules = (mode: string) => test.call("PUT", "/v1/rules", { key, body: { text: rules, mode } });

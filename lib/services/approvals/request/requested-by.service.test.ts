@@ -5,12 +5,11 @@ import type { MemberPrincipal } from "#lib/api/http/context";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { updateOrganization } from "#lib/services/portal/organization";
 import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 
 describe("who asks", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp();
   let key: string;
   let owner: MemberPrincipal;
   beforeAll(async () => {
