@@ -102,7 +102,7 @@ function parseFilter(kind: ScimKind, text: string): ParsedFilter {
   const numbered = text
     .replace(/"(?:[^"\\]|\\.)*"/g, (quoted) => `"${texts.push(readQuoted(quoted)) - 1}"`)
     .replaceAll(urn, "")
-    // Of one address both must be true, as Entra ID asks: the library would ask for one each.
+    // Both must be true of one address, as Entra ID asks: the library would ask for one each.
     .replace(/\[([^[\]]*)\]\.(\w+ +(?:pr\b|\w+ +[^\s()[\]]+))/gi, "[($1) and $2]");
   try {
     return { filter: parse(numbered), texts };
