@@ -114,9 +114,9 @@ describe("an evidence pack", () => {
     await makeSnapshot({ ...test.app.context, merge: async (...given) => mergeHeads(...given) });
     await attest({ is_public: false }, now + 3 * dayMs);
     program = (await readProgramFile("verify.mjs"))?.bytes ?? new Uint8Array();
-    // It makes a snapshot, whose checkpoint is that of receipts when the second is over.
+    // It makes a snapshot, whose checkpoint is that of receipts when the second is over, by the database's clock.
     await make();
-    await sleep(1_100);
+    await sleep(2_000);
     whole = await make();
     approved = await make({ agentSlugs: [approvedSlug] });
   });
