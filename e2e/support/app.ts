@@ -17,6 +17,7 @@ import { dispatch } from "#lib/server/operations";
 import { keepApp } from "#lib/server/singleton";
 import { findOrCreateOrganization } from "#lib/services/accounts/organizations";
 import { createApiKey } from "#lib/services/keys/api-keys";
+import { createRulesEngine } from "#lib/services/policies/engine";
 import { anyKind, copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "./databases";
 
 export interface TestCall {
@@ -69,6 +70,9 @@ export async function startTestApp(
   };
   if (kind === "embedded") await copyEmbeddedTemplate(env.DATA_DIR);
   const app = await buildApp(parseEnv(env), { proofThreads });
+  // A machine that does ten other things starts its process in half a minute.
+  const patience = { taskMs: 120_000, startMs: 120_000 };
+  Object.assign(app.context, { rules: createRulesEngine({ logger: app.context.logger, ...patience }) });
   const use = () => keepApp(Promise.resolve(app));
   use();
   return {

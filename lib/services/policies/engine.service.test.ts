@@ -48,6 +48,7 @@ function openEngine(options: Partial<EngineOptions> = {}) {
         seen.errors += 1;
       },
     },
+    ...{ taskMs: 120_000, startMs: 120_000 },
     ...options,
     onStart: (child) => {
       child.on("message", (result: object) => {
