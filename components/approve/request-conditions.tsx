@@ -1,5 +1,5 @@
 /** Level, approvals given and needed, time left, and the confirmation code. */
-import { AgentText } from "#components/agent-text";
+import { RuleReason } from "#components/rule-reason";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { LocalTime } from "#components/ui/local-time";
@@ -76,7 +76,7 @@ function listConditions({ view, onElapsed }: RequestConditionsProps): Definition
     conditions.unshift({
       id: "why",
       name: view.status === "pending" ? "Why you are asked" : "What the rules said",
-      value: <AgentText value={view.rules_explanation} hideWarnings />,
+      value: <RuleReason explanation={view.rules_explanation} text={view.rules_text} />,
     });
   conditions.push(...describeUsable(view));
   const expiry = <Timestamp iso={view.expires_at} relative={false} />;

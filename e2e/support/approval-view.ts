@@ -51,6 +51,7 @@ export function makeView(): ApprovalView {
     environment: "local",
     is_test: true,
     rules_explanation: null,
+    rules_text: null,
     usable_until: null,
     proofs: [],
     denial_reason: null,

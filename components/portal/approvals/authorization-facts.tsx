@@ -1,6 +1,7 @@
 /** One authorization request as its owner sees it. */
 import { AgentText } from "#components/agent-text";
 import { GrantBlock } from "#components/approve/grant-block";
+import { RuleReason } from "#components/rule-reason";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";
@@ -48,19 +49,20 @@ interface ShownAuthorization extends AuthorizationState {
   readonly changed?: string | null;
   /** The request of the standing approval whose use it is. */
   grant_request_id?: string | null;
+  /** Conditions that the rules' explanation speaks of, in Cedar. */
+  readonly rules_text?: string | null;
 }
 
 /** Why people were asked or weren't; what rules that only log would have said. */
-const showReason = ({
-  mode,
-  explanation,
-  version,
-}: NonNullable<AuthorizationState["rules"]>): Definition => ({
+const showReason = (
+  { mode, explanation, version }: NonNullable<AuthorizationState["rules"]>,
+  text: string | null,
+): Definition => ({
   id: "why",
   name: mode === "log_only" ? "Rules (log only)" : "Why",
   value: (
     <>
-      <AgentText value={explanation} hideWarnings />{" "}
+      <RuleReason explanation={explanation} text={text} />
       <TextLink href={`/portal/rules?version=${version}`}>Version {version}</TextLink>
     </>
   ),
@@ -249,7 +251,7 @@ export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
     },
     ...showAsker(state),
     ...(isUnasked ? [] : [showNeeds(state)]),
-    ...(state.rules ? [showReason(state.rules)] : []),
+    ...(state.rules ? [showReason(state.rules, state.rules_text ?? null)] : []),
     ...showGroups(state),
     ...showDeciders(state),
     { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },

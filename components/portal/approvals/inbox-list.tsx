@@ -16,6 +16,7 @@ import { type Signed, signList } from "#components/approve/sign-by-passkey";
 import { Unseen } from "#components/approve/unseen";
 import { useUnseen } from "#components/approve/use-seen";
 import { explainProblem } from "#components/approve/world-id-words";
+import { RuleReason } from "#components/rule-reason";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
@@ -53,7 +54,7 @@ export const AsDeputy = ({ of }: { readonly of: readonly string[] }) =>
 
 /** A row's second part is what makes it long: its details, why people are asked, and the hash of the inputs. */
 function What({ view, token }: Pick<Decidable, "view" | "token">) {
-  const { request, context, requested_by: requestedBy, rules_explanation: why } = view;
+  const { request, context, requested_by: requestedBy, rules_explanation: why, rules_text: text } = view;
   return (
     <div className="flex flex-col gap-1.5">
       <AgentText value={request.action} />
@@ -71,9 +72,9 @@ function What({ view, token }: Pick<Decidable, "view" | "token">) {
       </dl>
       <div className="font-normal text-muted text-sm [&_p]:text-sm">
         {why === null ? null : (
-          <p>
-            <AgentText value={why} hideWarnings />
-          </p>
+          <div>
+            <RuleReason explanation={why} text={text} />
+          </div>
         )}
         {requestedBy === null ? null : <AgentPast past={requestedBy.agent_past} />}
         <InputsHash inputsHash={request.inputs_hash} />

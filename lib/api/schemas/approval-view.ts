@@ -58,6 +58,8 @@ export interface ApprovalView {
   is_test: boolean;
   /** Why the organization's rules ask people, or didn't, in sentences; null without rules, and after an erasure. */
   rules_explanation: string | null;
+  /** The conditions that it speaks of, in Cedar; null without any. */
+  rules_text: string | null;
   /** From when on what is approved can't be used; null if that never comes. */
   usable_until: string | null;
   /** How each approval was checked; empty until the request is approved, and after an erasure. */

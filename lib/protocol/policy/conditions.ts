@@ -1,4 +1,4 @@
-/** Takes a policy's conditions apart, in its author's words, to say which one a request didn't meet. */
+/** Takes a policy's conditions apart, in its author's words, to say which ones a request met, and which one it didn't. */
 import type { Cedar } from "./cedar";
 import { cedarCall, type RuleContext } from "./rule-context";
 
@@ -8,6 +8,7 @@ interface Clause {
 }
 
 interface Conditions {
+  effect: string;
   scope: string;
   clauses: Clause[];
 }
@@ -46,8 +47,8 @@ function findClosing(text: string, start: number): number {
   return -1;
 }
 
-/** Parts that `&&` joins outside of brackets; one part where an operator that binds less tightly stands there too. */
-function splitParts(body: string): string[] {
+/** Parts between separators outside of brackets; one part where an operator that binds less tightly stands there too. */
+function splitParts(body: string, separator: string): string[] {
   const parts: string[] = [];
   let from = 0;
   for (let at = 0; at < body.length; ) {
@@ -62,9 +63,9 @@ function splitParts(body: string): string[] {
       at = end + 1;
     } else if (body.startsWith("||", at) || /^if\b/.test(body.slice(at))) {
       return [body];
-    } else if (body.startsWith("&&", at)) {
+    } else if (body.startsWith(separator, at)) {
       parts.push(body.slice(from, at));
-      at += 2;
+      at += separator.length;
       from = at;
     } else at += 1;
   }
@@ -73,10 +74,10 @@ function splitParts(body: string): string[] {
 
 const tidy = (text: string) => text.replaceAll(/\s+/g, " ").trim();
 
-/** Null for a `forbid`, of which no condition is missed when it applies, and for a text that has another shape. */
+/** Null for a text that has another shape. */
 function readConditions(text: string): Conditions | null {
   const policy = stripComments(text);
-  const start = /\bpermit\s*\(/.exec(policy.replaceAll(literal, (one) => "_".repeat(one.length)));
+  const start = /\b(permit|forbid)\s*\(/.exec(policy.replaceAll(literal, (one) => "_".repeat(one.length)));
   if (start === null) return null;
   const end = findClosing(policy, start.index + start[0].length - 1);
   if (end < 0) return null;
@@ -90,11 +91,11 @@ function readConditions(text: string): Conditions | null {
     if (close < 0) return null;
     const kind = found[1] === "when" ? "when" : "unless";
     const body = policy.slice(from, close);
-    const texts = kind === "when" ? splitParts(body) : [body];
+    const texts = kind === "when" ? splitParts(body, "&&") : [body];
     clauses.push(...texts.map((text) => ({ kind, text: text.trim() }) as const));
     rest = close + 1;
   }
-  return { scope: policy.slice(start.index, end + 1), clauses };
+  return { effect: start[1] ?? "", scope: policy.slice(start.index, end + 1), clauses };
 }
 
 export interface UnmetCondition {
@@ -108,12 +109,34 @@ const setName = (name: string) => `${name} conditions`;
 const keyOf = (count: number, id: string) => `${count} ${id}`;
 const writeClause = ({ kind, text }: Clause) => `${kind} { ${text} }`;
 
+export interface PolicyConditions {
+  policy_id: string;
+  conditions: string[];
+}
+
+const maxNamed = 3;
+/** Longer ones explain nothing, and would be stored with each request. */
+const maxLength = 2000;
+
+/** All conditions of these policies, those of their scope first, of which the action is the question itself. */
+export const listConditions = (policies: Policies, ids: readonly string[]): PolicyConditions[] =>
+  policies
+    .filter(({ id, text }) => ids.includes(id) && text.length <= maxLength)
+    .slice(0, maxNamed)
+    .map(({ id, text }) => {
+      const { scope = "", clauses = [] } = readConditions(text) ?? {};
+      const scopes = splitParts(scope.slice(scope.indexOf("(") + 1, -1), ",")
+        .filter((part) => /^\s*(?:principal|resource)\s*(?:==|in)/.test(part))
+        .map((part) => ({ kind: "when", text: part }) as const);
+      return { policy_id: id, conditions: [...scopes, ...clauses].map((one) => tidy(writeClause(one))) };
+    });
+
 /** One policy for each beginning of a policy's conditions: the first that doesn't apply ends with the unmet one. */
 export function prepareConditions(cedar: Cedar, name: string, policies: Policies): void {
   const beginnings = policies.flatMap(({ id, text }) => {
-    const conditions = readConditions(text);
-    if (conditions === null || conditions.clauses.length === 0) return [];
-    const { scope, clauses } = conditions;
+    const { effect, scope = "", clauses = [] } = readConditions(text) ?? {};
+    // No condition of a `forbid` is missed when it applies.
+    if (effect !== "permit" || clauses.length === 0) return [];
     return Array.from({ length: clauses.length + 1 }, (_, count) => [
       keyOf(count, id),
       `${[scope, ...clauses.slice(0, count).map(writeClause)].join(" ")};`,
@@ -121,8 +144,6 @@ export function prepareConditions(cedar: Cedar, name: string, policies: Policies
   });
   cedar.preparsePolicySet(setName(name), { staticPolicies: Object.fromEntries(beginnings) });
 }
-
-const maxUnmet = 3;
 
 /** Looks at the rules about this agent and tool that would have allowed it without asking; `name`: as prepared. */
 export function findUnmet(
@@ -139,7 +160,9 @@ export function findUnmet(
     if (!met.has(keyOf(0, id))) return [];
     const clauses = readConditions(text)?.clauses ?? [];
     const missed = clauses.find((_, at) => !met.has(keyOf(at + 1, id)));
-    return missed === undefined ? [] : [{ policy_id: id, condition: tidy(writeClause(missed)) }];
+    return missed === undefined
+      ? []
+      : [{ policy_id: id, condition: tidy(writeClause(missed)).slice(0, maxLength) }];
   });
-  return unmet.slice(0, maxUnmet);
+  return unmet.slice(0, maxNamed);
 }

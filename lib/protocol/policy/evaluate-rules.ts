@@ -3,7 +3,13 @@
  * approval is asked, with the obligations that the rules set; an error denies.
  */
 import type { Cedar, CedarAnswer } from "./cedar";
-import { findUnmet, prepareConditions, type UnmetCondition } from "./conditions";
+import {
+  findUnmet,
+  listConditions,
+  type PolicyConditions,
+  prepareConditions,
+  type UnmetCondition,
+} from "./conditions";
 import type { ParsedRules } from "./parse-rules";
 import { cedarCall, isSentAsRead, type RuleContext } from "./rule-context";
 
@@ -158,6 +164,8 @@ export interface RulesVerdict extends RuleOutcome {
   forbidsDetails: boolean;
   /** Conditions by which rules didn't allow it without asking; empty if they did. */
   unmet: UnmetCondition[];
+  /** Conditions of the policies that decided, which were met. */
+  deciding: PolicyConditions[];
 }
 
 const strictness: RuleOutcome["decision"][] = ["allow", "ask", "deny"];
@@ -176,7 +184,11 @@ export function evaluateStrictly(
   const forbidsDetails = rules.policies.some((policy) => policy.forbidsDetails);
   const sent = evaluateRules(cedar, name, rules, context, fallback);
   const unmet = sent.decision === "allow" ? [] : findUnmet(cedar, name, rules.policies, context);
-  if (isSentAsRead(context)) return { ...sent, isAsRead: false, forbidsDetails, unmet };
+  const explain = ({ reason, policy_ids: ids }: RuleOutcome) => ({
+    unmet,
+    deciding: reason === "evaluation_error" ? [] : listConditions(rules.policies, ids),
+  });
+  if (isSentAsRead(context)) return { ...sent, isAsRead: false, forbidsDetails, ...explain(sent) };
   const read = evaluateRules(cedar, name, rules, { ...context, texts_as_read: true }, fallback);
   const isAsRead = strictness.indexOf(read.decision) > strictness.indexOf(sent.decision);
   const obligations = mergeObligations(sent.obligations, read.obligations);
@@ -186,6 +198,6 @@ export function evaluateStrictly(
     ...(stricter.decision === "ask" && { obligations }),
     isAsRead,
     forbidsDetails,
-    unmet,
+    ...explain(stricter),
   };
 }

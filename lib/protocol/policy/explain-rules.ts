@@ -1,7 +1,8 @@
 /** Why rules allowed, asked or denied, and what counted by then, in sentences for the organization. */
 import { formatAmount } from "#lib/protocol/approval/amount";
 import { formatCount } from "#lib/protocol/text/display-text";
-import type { UnmetCondition } from "./conditions";
+import { describeCondition, isGuard } from "./condition-words";
+import type { PolicyConditions, UnmetCondition } from "./conditions";
 import type { RuleOutcome } from "./evaluate-rules";
 import type { RuleContext } from "./rule-context";
 
@@ -10,7 +11,10 @@ export interface ExplainedRules extends Pick<RuleOutcome, "decision" | "reason" 
   mode: string;
   /** Absent from requests of before. */
   unmet?: readonly UnmetCondition[] | undefined;
+  deciding?: readonly PolicyConditions[] | undefined;
 }
+
+type Seen = RuleContext | null;
 
 function describeReason({ decision, reason, policy_ids: ids, version, error }: ExplainedRules): string {
   const of = `of version ${version}`;
@@ -30,8 +34,36 @@ function describeReason({ decision, reason, policy_ids: ids, version, error }: E
   }
 }
 
-const describeUnmet = ({ unmet = [] }: ExplainedRules) =>
-  unmet.map(({ policy_id, condition }) => `Rule ${policy_id} didn't allow it: it needs “${condition}”.`);
+function describeUnmet({ unmet = [] }: ExplainedRules, seen: Seen): string[] {
+  // Conditions for going without asking are met by the texts as sent.
+  const { texts_as_read: _, ...sent } = seen ?? {};
+  return unmet.map(({ policy_id, condition }) => {
+    const words = seen && describeCondition(condition, false, sent as RuleContext);
+    return `Rule ${policy_id} didn't allow it: ${words ?? `it needs “${condition}”`}.`;
+  });
+}
+
+/** A currency is in each of the amounts that are compared. */
+const isSaidByAmount = (condition: string, conditions: readonly string[]) =>
+  condition.startsWith("when { context.amount.currency ==") &&
+  conditions.some((other) => /context\.amount\.(?:value|\w+_today)\b/.test(other));
+
+function describeMet(conditions: readonly string[], seen: RuleContext): string {
+  const telling = conditions.filter((one) => !isGuard(one) && !isSaidByAmount(one, conditions));
+  return telling.map((one) => describeCondition(one, true, seen) ?? `“${one}” holds`).join("; ");
+}
+
+/** The reason, and which conditions of the deciding rules were met. */
+function describeDeciding(record: ExplainedRules, seen: Seen): string[] {
+  const reason = describeReason(record);
+  if (seen === null) return [reason];
+  const met = (record.deciding ?? []).flatMap(({ policy_id: id, conditions }) => {
+    const words = describeMet(conditions, seen);
+    return words === "" ? [] : [[id, words] as const];
+  });
+  if (record.policy_ids.length > 1) return [reason, ...met.map(([id, words]) => `Rule ${id}: ${words}.`)];
+  return met.map(([, words]) => `${reason.slice(0, -1)}: ${words}.`).concat(met.length === 0 ? [reason] : []);
+}
 
 /** Sums and counts that rules with daily limits saw. */
 function describeCounted({ amount, uses_today: uses }: Pick<RuleContext, "amount" | "uses_today">): string {
@@ -42,12 +74,20 @@ function describeCounted({ amount, uses_today: uses }: Pick<RuleContext, "amount
   return `Counted: ${before}, ${show(spent)} spent, ${show(total)} with this one.`;
 }
 
-/** `context`: what they were evaluated over; null after erasure. */
-export function explainRules(
-  record: ExplainedRules,
-  context: Pick<RuleContext, "amount" | "uses_today"> | null,
-): string {
+/** `seen`: what they were evaluated over; null after erasure. */
+export function explainRules(record: ExplainedRules, seen: Seen): string {
   const lead = record.mode === "log_only" ? "Rules only log: " : "";
-  const counted = context === null ? [] : [describeCounted(context)];
-  return [`${lead}${describeReason(record)}`, ...describeUnmet(record), ...counted].join(" ");
+  const counted = seen === null ? [] : [describeCounted(seen)];
+  const [reason, ...others] = describeDeciding(record, seen);
+  return [`${lead}${reason}`, ...others, ...describeUnmet(record, seen), ...counted].join(" ");
+}
+
+/** The conditions that the explanation speaks of, in Cedar; null without any. */
+export function quoteRules({ unmet = [], deciding = [] }: ExplainedRules): string | null {
+  const all = [
+    ...deciding,
+    ...unmet.map(({ policy_id, condition }) => ({ policy_id, conditions: [condition] })),
+  ];
+  const lines = all.flatMap(({ policy_id, conditions }) => conditions.map((one) => `${policy_id}: ${one}`));
+  return lines.length === 0 ? null : lines.join("\n");
 }

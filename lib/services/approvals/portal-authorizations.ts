@@ -35,6 +35,7 @@ import {
   listRows,
   parseDecidedBy,
   parseRequest,
+  parseRuleText,
   readBefore,
   type ShownTable,
 } from "./rows";
@@ -88,6 +89,7 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
     isFrozen: row.agentFrozenAt !== null,
     revocation_reason: reason,
     grant_request_id: row.grant_id,
+    rules_text: parseRuleText(row),
     used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
     deciders: await readDeciders(context.database.db, row),
     changed: (await readRequestFacts(context, row)).changed,

@@ -38,7 +38,7 @@ import {
 import { listDetails } from "#lib/protocol/approval/shown-content";
 import { authorizationRequestIdPattern, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { explainRules } from "#lib/protocol/policy/explain-rules";
+import { explainRules, quoteRules } from "#lib/protocol/policy/explain-rules";
 import type { RuleContext } from "#lib/protocol/policy/rule-context";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { RuleRecord } from "#lib/services/approvals/request/evaluate-policy";
@@ -332,17 +332,20 @@ export function parseDecidedBy(row: { decided_by: string | null }): Decider | nu
   return row.decided_by === null ? null : (JSON.parse(row.decided_by) as Decider);
 }
 
+type JudgedRow = { rule_outcome: string | null; rule_context: string | null };
+
 /** Null without rules; what they were evaluated over goes with an erasure. */
-export function parseRuleDecision(row: {
-  rule_outcome: string | null;
-  rule_context: string | null;
-}): NonNullable<AuthorizationState["rules"]> | null {
+export function parseRuleDecision(row: JudgedRow): NonNullable<AuthorizationState["rules"]> | null {
   if (row.rule_outcome === null) return null;
   const context = row.rule_context === null ? null : (JSON.parse(row.rule_context) as JsonObject);
-  const { unmet, ...record } = JSON.parse(row.rule_outcome) as RuleRecord;
-  const seen = context as Pick<RuleContext, "amount" | "uses_today"> | null;
-  return { ...record, explanation: explainRules({ ...record, unmet }, seen), context };
+  const outcome = JSON.parse(row.rule_outcome) as RuleRecord;
+  const { unmet: _, deciding: _deciding, ...record } = outcome;
+  return { ...record, explanation: explainRules(outcome, context as RuleContext | null), context };
 }
+
+/** The rules' own text of what the explanation says. */
+export const parseRuleText = ({ rule_outcome: outcome }: Pick<JudgedRow, "rule_outcome">): string | null =>
+  outcome === null ? null : quoteRules(JSON.parse(outcome) as RuleRecord);
 
 export function parseRequestedBy(row: { requested_by: string | null }): RequestedBy | null {
   return row.requested_by === null ? null : (JSON.parse(row.requested_by) as RequestedBy);

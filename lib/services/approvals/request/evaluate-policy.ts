@@ -22,7 +22,7 @@ import { type GrantUsage, nextUse, whyOutOfScope } from "#lib/protocol/approval/
 import type { SignedDetails } from "#lib/protocol/approval/shown-content";
 import { base64Decode, base64Encode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import type { UnmetCondition } from "#lib/protocol/policy/conditions";
+import type { PolicyConditions, UnmetCondition } from "#lib/protocol/policy/conditions";
 import type {
   Obligations,
   RuleOutcome,
@@ -329,6 +329,8 @@ export interface RuleRecord extends Pick<RuleOutcome, "decision" | "reason" | "p
   context_hash: string;
   /** Absent if every condition was met. */
   unmet?: UnmetCondition[];
+  /** Absent from requests of before. */
+  deciding?: PolicyConditions[];
 }
 
 export interface Judged {
@@ -380,7 +382,7 @@ async function askRules(
   const rules = { organizationId, hash, text };
   const outcome = await context.rules.evaluate(rules, sent, fallback ?? "ask", patienceMs);
   const ruleContext: RuleContext = outcome.isAsRead ? { ...sent, texts_as_read: true } : sent;
-  const { decision, reason, policy_ids, error, unmet } = outcome;
+  const { decision, reason, policy_ids, error, unmet, deciding } = outcome;
   return {
     outcome,
     context: ruleContext,
@@ -394,6 +396,7 @@ async function askRules(
       policy_ids,
       error,
       ...(unmet.length > 0 && { unmet }),
+      ...(deciding.length > 0 && { deciding }),
     },
   };
 }
