@@ -34,6 +34,13 @@ const unquote = (text: string) =>
           : (escapes[one] ?? one),
     );
 
+/** JavaScript would round others. */
+function readWhole(digits: string): number {
+  const whole = Number(digits);
+  if (!Number.isSafeInteger(whole)) throw new SyntaxError("a number that has no words");
+  return whole;
+}
+
 const entity = (type: string, id: string): CedarValue => ({ __entity: { type, id } });
 
 class Parser {
@@ -88,7 +95,7 @@ class Parser {
 
   #readUnary(): Expression {
     if (this.#skip("!")) return { kind: "not", one: this.#readUnary() };
-    if (this.#skip("-")) return { kind: "value", value: -Number(this.#take()) };
+    if (this.#skip("-")) return { kind: "value", value: -readWhole(this.#take()) };
     let read = this.#readPrimary();
     for (;;) {
       if (this.#skip(".")) {
@@ -120,7 +127,7 @@ class Parser {
       return { kind: "set", all };
     }
     if (one.startsWith('"')) return { kind: "value", value: unquote(one) };
-    if (/^\d/.test(one)) return { kind: "value", value: Number(one) };
+    if (/^\d/.test(one)) return { kind: "value", value: readWhole(one) };
     if (one === "true" || one === "false") return { kind: "value", value: one === "true" };
     if (this.#skip("::")) return { kind: "value", value: entity(one, this.#readText()) };
     if (one === "decimal" && this.#skip("(")) {

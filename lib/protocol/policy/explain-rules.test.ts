@@ -238,6 +238,7 @@ it.each<[string, Partial<RuleContext>, string]>([
     {},
     "it needs “when { if context.hour_utc > 8 then false else true }”",
   ],
+  ["context.uses_today > 9007199254740993", {}, "it needs “when { context.uses_today > 9007199254740993 }”"],
   ["context.uses_today + 1 < 1", {}, "it needs “when { context.uses_today + 1 < 1 }”"],
 ])("puts conditions into sentences: %s, of %j", (condition, context, words) => {
   const rule = `@id("r") permit (principal, action == Action::"act", resource) when { ${condition} };`;
