@@ -1,31 +1,31 @@
-/**
- * A row that someone changed in the database: the server itself says invalid, and the browser agrees with that. Then a
- * sign-in while the mail server is gone, on the same server.
- */
+/** A row that someone changed in the database: the server itself says invalid, and the browser agrees with that. */
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { expect } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
-import { makeOwnServer, type OwnServer } from "./own-server";
+import { type ServerProcess, startServer } from "./http/server-process";
 import { attest, authorize, pageBot } from "./public-pages-helpers";
+import { makeDataDir } from "./support/databases";
+import { findPort } from "./support/ports";
 import { test } from "./test";
 
-test.describe.configure({ mode: "serial" });
-
-let server: OwnServer;
-
-test.beforeAll(async () => {
-  server = await makeOwnServer();
+let server: ServerProcess | undefined;
+let folder = "";
+test.afterAll(async () => {
+  await server?.stop();
+  await rm(folder, { recursive: true, force: true });
 });
-test.afterAll(() => server.remove());
 
 test("a tampered row is shown as invalid by the server, and the browser agrees", { tag: "@smoke" }, async ({
   page,
   playwright,
 }) => {
   test.setTimeout(180_000);
-  await server.start();
+  folder = await makeDataDir();
+  const PORT = String(await findPort());
+  server = await startServer("server", folder, { PORT });
   const request = await playwright.request.newContext({ baseURL: server.base });
   const key = await getApiKey(request, "tampered");
   const made = await attest(request, key, { action: "Paid 100 EUR" });
@@ -35,7 +35,7 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   await request.dispose();
   await server.stop();
 
-  const database = await PGlite.create({ dataDir: path.join(server.folder, "pglite") });
+  const database = await PGlite.create({ dataDir: path.join(folder, "pglite") });
   const changed = await database.query(
     "UPDATE attestations SET payload = convert_to(replace(convert_from(payload, 'UTF8'), 'Paid 100', 'Paid 900'), 'UTF8') WHERE id = $1",
     [made.attestation_id],
@@ -47,7 +47,7 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   );
   expect(relabelled.affectedRows).toBe(1);
   await database.close();
-  await server.start();
+  server = await startServer("server", folder, { PORT });
 
   await page.goto(made.public_url);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Not authentic");
