@@ -80,6 +80,7 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
   const linesOf = async (work: () => Promise<void>) => {
     const before = server.output().length;
     await work();
+    await expect.poll(() => server.output().length).toBeGreaterThan(before);
     await new Promise((resolve) => setTimeout(resolve, 300));
     return server.output().slice(before).trim().split("\n").filter(Boolean);
   };
