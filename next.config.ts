@@ -4,8 +4,7 @@
  */
 import path from "node:path";
 import type { NextConfig } from "next";
-import { dataOnly, everywhere, secretLink } from "./lib/api/http/security-headers";
-import { secretPages } from "./lib/api/schemas/page-headers";
+import { dataOnly, everywhere, secretLink, secretPages } from "#lib/api/schemas/page-headers";
 
 const toList = (headers: Readonly<Record<string, string>>) =>
   Object.entries(headers).map(([key, value]) => ({ key, value }));

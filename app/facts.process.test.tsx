@@ -24,7 +24,7 @@ import { describeBadge, describeCard } from "#components/verify/share-words";
 import { VerificationView } from "#components/verify/verification-view";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
-import { verifyForPage } from "#lib/server/pages/public-verification";
+import { verifyForPage } from "#lib/server/pages/public-pages";
 import { type Mail, saveNoticeSettings } from "#lib/services/accounts/mails";
 import { listInbox, readApprovalView } from "#lib/services/approvals/decision/inbox";
 import {

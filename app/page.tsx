@@ -5,9 +5,9 @@ import { publicBaseUrl } from "#lib/api/http/host-check";
 import { isBacked } from "#lib/protocol/statement/human-approval";
 import type { App } from "#lib/server/app";
 import { takePreloadedData } from "#lib/server/next/page-cache";
-import { findLandingExample } from "#lib/server/pages/public-agent";
+import { findLandingExample } from "#lib/server/pages/public-pages";
 import { getApp } from "#lib/server/singleton";
-import type { ExampleAttestation } from "#lib/services/attestations/example";
+import type { ExampleAttestation } from "#lib/services/attestations/feed";
 
 async function findExample(app: App) {
   const handedOver = takePreloadedData<ExampleAttestation | null>(app, await headers());

@@ -121,7 +121,7 @@ export const mutations = [
   },
   {
     threat: "Separation of duties stays off",
-    file: "lib/services/accounts/requester-rule.ts",
+    file: "lib/services/accounts/members.ts",
     from: "SELECT count(*) = 1 FROM",
     to: "SELECT count(*) > 0 FROM",
     test: "lib/services/accounts/lone-approver.service.test.ts",

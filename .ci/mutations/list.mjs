@@ -31,7 +31,7 @@ export const mutations = [
   },
   {
     threat: "Whom the directory deactivates goes on",
-    file: "lib/services/directory/people.ts",
+    file: "lib/services/directory/resource.ts",
     from: '    const withdrawn = await forgetApprover(tx, organizationId, email, "deactivated");',
     to: "    const withdrawn: string[] = [];",
     test: "lib/services/directory/directory.service.test.ts",
@@ -87,14 +87,14 @@ export const mutations = [
   },
   {
     threat: "Content is erased during a legal hold",
-    file: "lib/services/attestations/retention.ts",
+    file: "lib/services/attestations/erase.ts",
     from: "isNull(legal_hold_since), ",
     to: "",
     test: "lib/services/attestations/erase.service.test.ts",
   },
   {
     threat: "Content is erased during a legal hold",
-    file: "lib/services/attestations/retention.ts",
+    file: "lib/services/attestations/erase.ts",
     from: "new Date(now.getTime() + dayMs)",
     to: "now",
     test: "lib/services/attestations/erase.service.test.ts",

@@ -6,8 +6,8 @@
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { signedRequest } from "#lib/protocol/keys/agent-seed";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import type { TestApp } from "./app";
 import { ask, fromPage, openRequest } from "./authorizations";

@@ -25,13 +25,14 @@ import {
 import { UnreadableError } from "#lib/client/api/errors";
 import { hashInputs, signAgentRequest } from "#lib/client/api/inputs";
 import { type Runtime, readBaseUrl, readHeader, type Service, sendForText } from "#lib/client/api/transport";
-import type { Verification, VerifyOptions } from "#lib/client/api/verification";
 import type {
   AgentIdentity,
   AuthorizationRequest,
   AuthorizationState,
   AuthorizeRequest,
   ClaimedAuthorization,
+  Verification,
+  VerifyOptions,
 } from "#lib/client/api/wire";
 import {
   askOnce,

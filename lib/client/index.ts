@@ -29,7 +29,7 @@ export {
 } from "#lib/client/api/errors";
 export { type AgentKey, hashInputs, signAgentRequest } from "#lib/client/api/inputs";
 export type { Runtime } from "#lib/client/api/transport";
-export type * from "#lib/client/api/verification";
+export type * from "#lib/client/api/wire";
 export type * from "#lib/client/api/wire";
 export type * from "#lib/client/api/wire";
 export type { Gated, GatedAction, Run } from "#lib/client/gate/gate";

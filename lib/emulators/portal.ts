@@ -3,7 +3,7 @@
  * generosities (a reused nullifier is still a 200). It knows only its own two trees, its one app and the staging
  * environment, and checks every proof by pairing.
  *
- * As with the real one, no RP signature reaches it: that is checked before a proof is made (rp-signature.ts).
+ * As with the real one, no RP signature reaches it: that is checked before a proof is made.
  */
 import { z } from "zod";
 import { parseFieldElement, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";

@@ -8,9 +8,8 @@ import { createPortalProvider } from "#lib/services/approvals/world-id/portal";
 import type { RootVerdict, WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 import { createPortalStub, type PortalStub } from "./portal";
 import { createProver, treeRoot } from "./prover";
-import { createRpChecker, rpAddress } from "./rp-signature";
 import { createWalletBridge, type WalletBridge } from "./wallet-bridge";
-import { createWorldApp, type WorldApp } from "./world-app";
+import { createRpChecker, createWorldApp, rpAddress, type WorldApp } from "./world-app";
 
 /** IDKit takes a bridge on localhost only for app ids that begin so. */
 export const LOCAL_APP_ID = "app_staging_countersign_local";

@@ -25,6 +25,7 @@ import { startPublisher } from "#lib/log/reading/export-tiles";
 import type { SnapshotContext } from "#lib/log/records/agent-heads";
 import { startSnapshots } from "#lib/log/records/record-snapshot";
 import { emptyProbe } from "#lib/log/sequencer/sequencer";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { deleteOldAudit } from "#lib/services/accounts/audit-list";
 import { notifyStarted } from "#lib/services/accounts/deputies";
 import { checkDueDomains } from "#lib/services/accounts/domains";
@@ -33,7 +34,7 @@ import { explainNobody } from "#lib/services/accounts/sign-up";
 import type { Context } from "#lib/services/approvals/context";
 import { plantedRoundMs, runPlantedRound } from "#lib/services/approvals/planted";
 import { startRetryLoop } from "#lib/services/approvals/world-id/retry-submissions";
-import { eraseOutdated } from "#lib/services/attestations/retention";
+import { eraseOutdated } from "#lib/services/attestations/erase";
 import { utcDay } from "#lib/services/keys/api-keys";
 import { startNotices } from "#lib/services/notifications/send";
 import { startDeliveries } from "#lib/services/webhooks/deliver";
@@ -59,7 +60,6 @@ function startDomainChecks(context: Context): () => void {
  * counts.
  */
 
-const dayMs = 86_400_000;
 /** More than any page shows. */
 const countedDays = 32;
 

@@ -6,7 +6,7 @@ import { UnknownAgent } from "#components/agent/unknown-agent";
 import { PageRefusal } from "#components/page-refusal";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { toUnlinkedText } from "#lib/protocol/text/display-text";
-import { loadAgent } from "#lib/server/pages/agent-page";
+import { loadAgent } from "#lib/server/pages/load-pages";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 
 interface PageProps {

@@ -11,7 +11,7 @@ import { isUuid } from "#lib/protocol/encoding/bytes";
 import { escapeHtml } from "#lib/protocol/text/display-text";
 import { requestAddress } from "#lib/server/next/node-http";
 import { countPage } from "#lib/server/next/page-limits";
-import { verifyForPage } from "#lib/server/pages/public-verification";
+import { verifyForPage } from "#lib/server/pages/public-pages";
 import { getApp } from "#lib/server/singleton";
 import { readAgentFeed } from "#lib/services/attestations/feed";
 

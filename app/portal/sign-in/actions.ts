@@ -4,7 +4,7 @@ import { redirect } from "next/navigation";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { requireOwnPage } from "#lib/server/pages/portal-request";
 import { endSession } from "#lib/server/pages/session";
-import { runSignInRequest } from "#lib/server/pages/sign-in-action";
+import { runSignInRequest } from "#lib/server/pages/shared-actions";
 
 export async function signOut(): Promise<never> {
   await requireOwnPage();

@@ -1,6 +1,7 @@
 /** Binds the addresses of the settings, and lets go of them. */
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Env } from "#lib/env";
 
 /** Several addresses of one name (`localhost`): a machine without IPv6 has one of them only. */
@@ -76,4 +77,20 @@ export async function startServers(
   if (servers.length > 0 && (failure === null || absent.has(failure))) return servers;
   for (const server of servers) server.close();
   throw Object.assign(new Error(`cannot listen on port ${port}: ${failure}`), { code: failure });
+}
+
+const nextSignal = () =>
+  new Promise<void>((resolve) => {
+    const done = () => {
+      for (const signal of ["SIGTERM", "SIGINT"]) process.off(signal, done);
+      resolve();
+    };
+    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, done);
+  });
+
+/** `leave` is called at the first signal. The stop follows after the delay, or at the next signal. */
+export async function untilStop(delaySeconds: number, leave: () => void): Promise<void> {
+  await nextSignal();
+  leave();
+  if (delaySeconds > 0) await Promise.race([sleep(delaySeconds * 1000), nextSignal()]);
 }

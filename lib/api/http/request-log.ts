@@ -8,6 +8,7 @@
 import type { OperationSpec } from "#lib/api/operations/operation";
 import type { Database } from "#lib/db/client";
 import { describeMessage, type Logger } from "#lib/logger";
+import { dayMs } from "#lib/protocol/time/time-words";
 import type { HttpContext, KnownKey } from "./context";
 import { noteMalformedForm } from "./plain-page";
 import type { HttpRequest } from "./problem";
@@ -62,7 +63,6 @@ interface Count {
   total: number;
 }
 
-const dayMs = 86_400_000;
 const textOfDay = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10);
 
 const newBatch = (): Batch => ({ entries: [], days: new Map(), counts: new Map() });

@@ -1,4 +1,6 @@
 /** Attestations: created by agents, verified by anyone. */
+
+import { z } from "zod";
 import {
   type AttestBatchBody,
   attestBatchBody,
@@ -9,6 +11,7 @@ import {
 } from "#lib/api/schemas/attest";
 import { searchQuery, searchResponse } from "#lib/api/schemas/identity";
 import { presentationRequest, zkProof } from "#lib/api/schemas/presentation";
+import { anyObject, base64Text } from "#lib/api/schemas/primitives";
 import {
   eraseResponse,
   listAttestationsQuery,
@@ -16,19 +19,85 @@ import {
   verifyResponse,
 } from "#lib/api/schemas/receipts";
 import { anchorsResponse } from "#lib/api/schemas/record";
+import { BUNDLE_MEDIA_TYPE } from "#lib/protocol/statement/bundle";
 import { PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/protocol/statement/product";
+import { SCITT_MEDIA_TYPE } from "#lib/protocol/statement/scitt";
 import {
-  bundleFile,
-  bytesFile,
-  envelopeFile,
-  packageFile,
-  payloadFile,
-  scittFile,
-  scriptFile,
-  textFile,
-  wheelFile,
-} from "./files";
+  AGENT_ACTION_PREDICATE,
+  STATEMENT_MEDIA_TYPE,
+  STATEMENT_TYPE,
+} from "#lib/protocol/statement/statement";
 import { anyone, type FileSpec, type OperationSpec, ownerSeesMore, withKey } from "./operation";
+
+const envelope = z
+  .strictObject({
+    payload: base64Text,
+    payloadType: z.literal(STATEMENT_MEDIA_TYPE),
+    signatures: z.array(z.strictObject({ keyid: z.string(), sig: base64Text })).length(1),
+  })
+  .meta({ id: "DsseEnvelope" });
+
+const decimal = z.string().regex(/^(?:0|[1-9]\d*)$/);
+
+const logEntry = z.strictObject({
+  logIndex: decimal,
+  logId: z.strictObject({ keyId: base64Text }),
+  kindVersion: z.strictObject({ kind: z.string(), version: z.string() }),
+  integratedTime: decimal.meta({
+    description: "when the log accepted the entry, in Unix seconds; not signed",
+  }),
+  inclusionProof: z.strictObject({
+    logIndex: decimal,
+    rootHash: base64Text,
+    treeSize: decimal,
+    hashes: z.array(base64Text),
+    checkpoint: z.strictObject({ envelope: z.string() }),
+  }),
+  canonicalizedBody: base64Text,
+});
+
+const bundle = z
+  .strictObject({
+    mediaType: z.literal(BUNDLE_MEDIA_TYPE),
+    dsseEnvelope: envelope,
+    verificationMaterial: z.strictObject({
+      publicKey: z.strictObject({ hint: z.string() }),
+      tlogEntries: z.array(logEntry).length(1),
+    }),
+  })
+  .meta({ id: "SigstoreBundle" });
+
+const statement = z
+  .strictObject({
+    _type: z.literal(STATEMENT_TYPE),
+    subject: z
+      .array(z.strictObject({ name: z.literal("inputs"), digest: z.record(z.string(), z.string()) }))
+      .length(1),
+    predicateType: z.literal(AGENT_ACTION_PREDICATE),
+    predicate: anyObject,
+  })
+  .meta({ id: "ActionStatement" });
+
+const text = z.string();
+
+const bundleFile: FileSpec = { mediaType: BUNDLE_MEDIA_TYPE, schema: bundle };
+const envelopeFile: FileSpec = {
+  mediaType: "application/vnd.dsse.envelope.v1+json",
+  schema: envelope,
+};
+const payloadFile: FileSpec = { mediaType: STATEMENT_MEDIA_TYPE, schema: statement };
+export const textFile: FileSpec = { mediaType: "text/plain", schema: text };
+const scriptFile: FileSpec = { mediaType: "text/javascript", schema: text };
+const packageFile: FileSpec = {
+  mediaType: "application/gzip",
+  schema: text.meta({ format: "binary" }),
+};
+const wheelFile: FileSpec = { mediaType: "application/zip", schema: text.meta({ format: "binary" }) };
+const scittFile: FileSpec = { mediaType: SCITT_MEDIA_TYPE, schema: text.meta({ format: "binary" }) };
+export const bytesFile: FileSpec = {
+  mediaType: "application/octet-stream",
+  schema: text.meta({ format: "binary" }),
+};
 
 export const attestationsOperations = {
   attest: {

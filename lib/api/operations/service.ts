@@ -4,7 +4,7 @@ import { pubkeyResponse } from "#lib/api/schemas/keys";
 import { hookQuery } from "#lib/api/schemas/mcp";
 import { anyObject } from "#lib/api/schemas/primitives";
 import { statementsQuery, statementsResponse } from "#lib/api/schemas/record";
-import { bytesFile, textFile } from "./files";
+import { bytesFile, textFile } from "./attestations";
 import { anyone, type OperationSpec, withKey } from "./operation";
 
 export const serviceOperations = {

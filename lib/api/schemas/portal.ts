@@ -8,6 +8,7 @@ import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
 import type { Suggestion } from "#lib/protocol/policy/suggest";
 import { approvalMethods } from "#lib/protocol/statement/human-approval";
 import { markColors, markPattern } from "#lib/protocol/text/organization-name";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { authorizationStatuses } from "./authorize";
 import { freezeBody, putToolsBody, registerBody, updateIdentityBody } from "./identity";
 import {
@@ -333,7 +334,6 @@ export interface PersonDecision {
 
 /* The portal's form for an evidence pack: an agent, and whole days in UTC. */
 
-const dayMs = 86_400_000;
 const packDay = z.iso
   .date("must be a date")
   .refine((text) => text >= "2000-01-01" && text < "9999-12-31", "must be a date after 2000");

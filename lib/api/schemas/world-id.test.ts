@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { SCALAR_FIELD_ORDER } from "#lib/protocol/world-id/groth16";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
-import { idkitResultSchema, pickProof } from "./world-id";
+import { idkitResultSchema, pickProof } from "./approval-view";
 
 const v3 = {
   protocol_version: "3.0",

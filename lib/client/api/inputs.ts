@@ -9,9 +9,8 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import { decodePrivateKeyPem, SEED_BYTES, signWithSeed } from "#lib/protocol/keys/agent-seed";
+import { decodePrivateKeyPem, SEED_BYTES, signedRequest, signWithSeed } from "#lib/protocol/keys/agent-seed";
 import type { SignEd25519 } from "#lib/protocol/keys/ed25519";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
 import type { AttestRequest } from "./wire";
 
 const maxDepth = 64;

@@ -4,7 +4,7 @@
  */
 import { applyPins, parseTrust, type VerifierTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
-import type { TrustedKeys, Verification, VerifyOptions } from "./verification";
+import type { TrustedKeys, Verification, VerifyOptions } from "./wire";
 
 /** Reads text from the service: `JSON.parse` would silently accept things that are rejected here. */
 type ReadText = (path: string) => Promise<string>;

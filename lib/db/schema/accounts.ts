@@ -31,7 +31,7 @@ export const organizations = pgTable("organizations", {
   attestations_per_day: integer(),
   /** JSON: how many percent of the uses of rules and standing approvals people review (lib/services/policies/reviews.ts). */
   review_rates: text(),
-  /** For how many days content is kept (lib/services/attestations/retention.ts); null: until somebody erases it. */
+  /** For how many days content is kept (lib/services/attestations/erase.ts); null: until somebody erases it. */
   retention_days: integer(),
   /** Nothing is erased for its age before: a day for owners to object. */
   retention_from: at("retention_from"),

@@ -1,6 +1,7 @@
 /** Signs from an agent's seed without noble's own SHA-512: the platform's is in every runtime. */
 import { signAsync } from "@noble/ed25519";
 import { base64Decode, bytesEqual, hexDecode } from "#lib/protocol/encoding/bytes";
+import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 
 /** PrivateKeyInfo { version 0, algorithm { 1.3.101.112 }, OCTET STRING { OCTET STRING … } } up to the seed itself. */
 export const PKCS8_PREFIX = hexDecode("302e020100300506032b657004220420");
@@ -17,4 +18,18 @@ export function decodePrivateKeyPem(pem: string): Uint8Array {
   if (der.length !== PKCS8_PREFIX.length + SEED_BYTES || !bytesEqual(prefix, PKCS8_PREFIX))
     throw new RangeError("not the PEM of an Ed25519 private key");
   return der.slice(PKCS8_PREFIX.length);
+}
+
+/**
+ * The request body without nulls and `agent_signature`, `human_authorization` by its hash. Its canonical
+ * bytes are what `agent_signature` signs.
+ */
+export function signedRequest(body: JsonObject): JsonObject {
+  const request: JsonObject = {};
+  for (const [name, value] of Object.entries(body)) {
+    if (value === null || name === "agent_signature") continue;
+    if (name === "human_authorization") request["human_authorization_hash"] = canonicalHash(value);
+    else request[name] = value;
+  }
+  return request;
 }

@@ -10,8 +10,8 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
+import { signedRequest } from "#lib/protocol/keys/agent-seed";
 import { preAuthEncoding } from "./dsse";
-import { signedRequest } from "./signed-request";
 import {
   type ActionPredicate,
   buildActionStatement,

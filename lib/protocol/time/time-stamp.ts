@@ -5,22 +5,20 @@
 import { bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import {
   type Certificate,
-  findHashName,
-  isIssuedUnder,
-  parseCertificate,
-  unsupportedAlgorithm,
-  verifyWithKey,
-} from "#lib/protocol/encoding/certificate";
-import {
   type DerValue,
   derItems,
   derOid,
   derTags,
   derTime,
+  findHashName,
+  isIssuedUnder,
+  parseCertificate,
   readDer,
   requireDer,
+  unsupportedAlgorithm,
+  verifyWithKey,
   writeDer,
-} from "#lib/protocol/encoding/der";
+} from "#lib/protocol/encoding/certificate";
 
 const oids = {
   sha256: "608648016503040201",

@@ -1,4 +1,6 @@
 /** When a record was made, in words: what others' clocks say about it. */
+export const dayMs = 86_400_000;
+
 export interface ShownBound {
   /** ISO 8601 */
   at: string;

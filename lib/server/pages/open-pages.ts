@@ -12,8 +12,7 @@ import { readClientAddress, serveInTurn, serveMalformed, serveRefusal } from "#l
 import { createRenderQueue } from "#lib/server/next/render-limiter";
 import { getApp } from "#lib/server/singleton";
 import { explainFailure, isDocument } from "./page-failure";
-import { findLandingExample, readAgentForPage } from "./public-agent";
-import { verifyForPage } from "./public-verification";
+import { findLandingExample, readAgentForPage, verifyForPage } from "./public-pages";
 
 const attestationPath = /^\/verify\/[\w.-]+\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const agentPath = /^\/agent\/([\w.-]+)$/;

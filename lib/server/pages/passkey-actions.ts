@@ -1,5 +1,5 @@
 /** Passkey actions of a person, on the page of a mail's link or signed in: the same work, other proof of who it is. */
-import type { z } from "zod";
+import { z } from "zod";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { enforceLimit, limitPolicy, readBytes } from "#lib/api/http/pipeline";
 import { toAppError } from "#lib/api/http/problem";
@@ -24,13 +24,14 @@ import {
   renamePasskey,
 } from "#lib/services/accounts/passkeys";
 import type { Context } from "#lib/services/approvals/context";
+import { addDevice, removeDevice, subscriptionSchema } from "#lib/services/notifications/push";
 import { currentAddress, requireOwnPage } from "./portal-request";
 
 type Find<Subject> = (context: Context, ip: string) => Promise<Subject>;
 export type FindActing = Find<Acting>;
 
 /** The page's own post, within the limit of its address, as the person that `find` finds. */
-export async function runAs<Subject, Value>(
+async function runAs<Subject, Value>(
   find: Find<Subject>,
   work: (context: Context, subject: Subject) => Promise<Value>,
 ): Promise<PasskeyAnswer<Value>> {
@@ -49,7 +50,7 @@ export async function runAs<Subject, Value>(
 }
 
 /** Null for anything but such a call. */
-export async function readJson<Schema extends z.ZodType>(
+async function readJson<Schema extends z.ZodType>(
   { headers, body }: Request,
   schema: Schema,
 ): Promise<z.output<Schema> | null> {
@@ -113,3 +114,45 @@ export const confirm = (find: Find<MemberPrincipal>, response: unknown) =>
     );
     return null;
   });
+
+const passkeyCall = z.object({
+  action: z.enum(["begin", "finish", "rename", "remove"]),
+  passkey_id: z.string().optional(),
+  name: z.string().optional(),
+  response: z.unknown().optional(),
+});
+const deviceCall = z.discriminatedUnion("action", [
+  z.object({ action: z.literal("add"), name: passkeyName, subscription: subscriptionSchema }),
+  z.object({ action: z.literal("remove"), device_id: z.uuid() }),
+]);
+
+async function answer<Schema extends z.ZodType>(
+  request: Request,
+  schema: Schema,
+  work: (given: z.output<Schema>) => Promise<PasskeyAnswer<unknown>>,
+): Promise<Response> {
+  const given = await readJson(request, schema);
+  const done: PasskeyAnswer<unknown> =
+    given === null ? { ok: false, message: "The request arrived incomplete." } : await work(given);
+  return Response.json(done, { headers: { "cache-control": "no-store" } });
+}
+
+export const answerPasskeyCall = (request: Request, find: FindActing): Promise<Response> =>
+  answer(request, passkeyCall, (given) => {
+    const answers = {
+      begin: () => begin(find),
+      finish: () => finish(find, given.name, given.response),
+      rename: () => rename(find, given.passkey_id, given.name),
+      remove: () => remove(find, given.passkey_id),
+    };
+    return answers[given.action]();
+  });
+
+export const answerDeviceCall = (request: Request, find: FindActing): Promise<Response> =>
+  answer(request, deviceCall, (given) =>
+    runAs(find, async (context, acting) => {
+      if (given.action === "add") await addDevice(context, acting, given);
+      else await removeDevice(context, acting, given.device_id);
+      return null;
+    }),
+  );

@@ -5,7 +5,7 @@ import type { Context } from "#lib/services/approvals/context";
 import { markUnattested } from "#lib/services/approvals/use/claim";
 import { type AskedRequest, approveUnproven, ask } from "#support/authorizations";
 import { setupTestApp } from "#support/setup-app";
-import { readAgentForPage } from "./public-agent";
+import { readAgentForPage } from "./public-pages";
 
 const { test } = setupTestApp();
 beforeAll(async () => {

@@ -4,10 +4,10 @@ import { eq, sql } from "drizzle-orm";
 import { beforeAll, expect, it, vi } from "vitest";
 import { attestations, organizationDomains, organizations } from "#lib/db/schema";
 import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
+import { signedRequest } from "#lib/protocol/keys/agent-seed";
 import { neighboursSql } from "#lib/services/attestations/record";
 import { setupTestApp } from "#support/setup-app";
-import { verifyForPage } from "./public-verification";
+import { verifyForPage } from "./public-pages";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
 const registered = {

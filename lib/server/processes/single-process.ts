@@ -1,14 +1,12 @@
 /** The whole server in one process. */
 import type { RequestListener } from "node:http";
-import { stopServers } from "#lib/api/http/listen";
+import { stopServers, untilStop } from "#lib/api/http/listen";
 import { logConsole } from "#lib/api/http/request-log";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
 import { openApp } from "#lib/server/app";
 import { createRequestListener } from "#lib/server/next/listener";
-import { serveMetrics } from "#lib/server/telemetry/metrics-server";
-import { openTelemetry } from "#lib/server/telemetry/open";
-import { untilStop } from "./draining";
+import { openTelemetry, serveMetrics } from "#lib/server/telemetry/open";
 
 export async function startAlone(env: Env, openPages: () => Promise<RequestListener>): Promise<void> {
   logConsole(logger);

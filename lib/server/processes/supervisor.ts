@@ -8,11 +8,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { graceMs } from "#lib/api/http/listen";
+import { graceMs, untilStop } from "#lib/api/http/listen";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
-import { type Member, serveMetrics } from "#lib/server/telemetry/metrics-server";
-import { untilStop } from "./draining";
+import { type Member, serveMetrics } from "#lib/server/telemetry/open";
 import { openCalls } from "./ipc";
 
 /*

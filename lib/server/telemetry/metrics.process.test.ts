@@ -19,8 +19,7 @@ import { encodeVerifierKey, makeVerifierKey, type VerifierKey } from "#lib/proto
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { makeAuthority } from "#support/tsa";
-import { mergeMetrics, serveMetrics } from "./metrics-server";
-import { openTelemetry, type Telemetry } from "./open";
+import { mergeMetrics, openTelemetry, serveMetrics, type Telemetry } from "./open";
 
 const body = { agent_slug: "measured", action: "Pay", inputs_hash: "sha256:aa" };
 const text = (file: string) => readFileSync(`docs/operations/${file}`, "utf8");

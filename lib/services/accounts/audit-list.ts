@@ -12,7 +12,7 @@ import { apiKeys, approvers, auditEvents, organizations } from "#lib/db/schema";
 import { isUuid } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
-import { readableTime } from "#lib/protocol/time/time-words";
+import { dayMs, readableTime } from "#lib/protocol/time/time-words";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { requireRole } from "./members";
@@ -109,8 +109,6 @@ async function readAudit({ database }: AccountsContext, organizationId: string, 
   );
   return readPage(database.db, organizationId, which, { limit, cursor });
 }
-
-const dayMs = 86_400_000;
 
 const toFilter = ({ kind, from, until }: AuditFilters) =>
   and(

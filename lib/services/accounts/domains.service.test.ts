@@ -1,8 +1,10 @@
 /** Guarantee: owners prove domains, daily checks keep or take them, and a request shows what is proven when it is made. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { dayMs } from "#lib/protocol/time/time-words";
 import type { Context } from "#lib/services/approvals/context";
 import { deleteOrganization } from "#lib/services/portal/organization";
 import { ask } from "#support/authorizations";
@@ -12,7 +14,6 @@ import { setupTestApp } from "#support/setup-app";
 import { listAuditEvents } from "./audit-list";
 import { addDomain, checkDomain, checkDueDomains, listDomains, removeDomain } from "./domains";
 
-const dayMs = 86_400_000;
 let world: DomainWorld;
 beforeAll(async () => {
   world = await startDomainWorld();

@@ -13,6 +13,7 @@ import { type GuardedAnswer, type GuardedRequest, requestGuarded } from "#lib/jo
 import type { VerifiedDomain } from "#lib/protocol/approval/assign-groups";
 import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { deriveMark, type OrganizationMark } from "#lib/protocol/text/organization-name";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { domainLostMail, mailOwners } from "./mails";
@@ -179,7 +180,6 @@ export function settleCheck(state: DomainState, findings: Findings, now: Date): 
 /** All of them are on the approval page. */
 const maxDomains = 5;
 const checksPerHour = 30;
-const dayMs = 86_400_000;
 /** So many are checked at once, so that those that give no answer don't delay the others by much. */
 const batch = 16;
 

@@ -19,8 +19,8 @@ import { joinPerson, signInPerson } from "#support/portal";
 import { listApprovers, removeApprover } from "./approvers";
 import { listAuditEvents } from "./audit-list";
 import { becomeApprover } from "./become-approver";
+import { readRequesterRule, setRequesterMayApprove } from "./members";
 import { beginEnrolment, finishEnrolment, requireOwnApprover } from "./passkeys";
-import { readRequesterRule, setRequesterMayApprove } from "./requester-rule";
 
 const email = "ada@example.com";
 

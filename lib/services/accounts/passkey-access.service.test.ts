@@ -10,6 +10,7 @@ import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { leaveByLink } from "./approvers";
+import { readRequesterRule, setRequesterMayApprove } from "./members";
 import {
   type Approver,
   beginEnrolment,
@@ -23,7 +24,6 @@ import {
   requireOwnerAbout,
   requirePasskeyLink,
 } from "./passkeys";
-import { readRequesterRule, setRequesterMayApprove } from "./requester-rule";
 import { listRosters, runRosterRound } from "./roster";
 
 const by = { kind: "human", id: "ana", ip: null } as const;

@@ -4,7 +4,7 @@ import unhomoglyph from "unhomoglyph";
 import { describe, expect, it } from "vitest";
 import { sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
+import { signedRequest } from "#lib/protocol/keys/agent-seed";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 

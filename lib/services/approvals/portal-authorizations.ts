@@ -11,6 +11,7 @@ import { AppError } from "#lib/errors";
 import { amountValue, writeUnits } from "#lib/protocol/approval/amount";
 import { findEnd } from "#lib/protocol/approval/approval-end";
 import { deriveTitle } from "#lib/protocol/record/title";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/portal-agents";
 import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
@@ -127,8 +128,6 @@ export async function listStanding(
   });
   return { rows, nextCursor };
 }
-
-const dayMs = 86_400_000;
 
 /** Approved amounts of an agent by currency, in the UTC day and in 30 of them; what a standing approval allows is none. */
 async function readSpending(context: Context, agentId: string) {

@@ -18,11 +18,11 @@ import {
   amendBody,
   askBody,
   denyBody,
+  idkitResultSchema,
   listBody,
   passkeyBody,
   startBody,
 } from "#lib/api/schemas/approval-view";
-import { idkitResultSchema } from "#lib/api/schemas/world-id";
 import { AppError } from "#lib/errors";
 import { amendAuthorization } from "#lib/services/approvals/decision/amend";
 import { cancelAuthorization, denyAuthorization } from "#lib/services/approvals/decision/decide";

@@ -3,7 +3,7 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
 import { checkStoredLogs } from "#lib/log/reading/history";
 import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
+import { signedRequest } from "#lib/protocol/keys/agent-seed";
 import { startTestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
+import { signedRequest } from "#lib/protocol/keys/agent-seed";
 import { attestBody } from "#support/attest-body";
 import { setupTestApp } from "#support/setup-app";
 

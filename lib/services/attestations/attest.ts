@@ -26,9 +26,9 @@ import { fieldError } from "#lib/errors";
 import { submitAllSigned, submitSigned } from "#lib/log/sequencer/entry";
 import { base64Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { signedRequest } from "#lib/protocol/keys/agent-seed";
 import { type ZkKeyPair, zkPredicate } from "#lib/protocol/presentation/disclosure";
 import { deriveIdentityChecks } from "#lib/protocol/statement/identity-checks";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
 import type { TraceMark, UnplacedPredicate } from "#lib/protocol/statement/statement";
 import { numberedRandom } from "#lib/protocol/tlog/witness-policy";
 import {

@@ -3,7 +3,7 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { checkStoredRecords } from "#lib/log/records/record-snapshot";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
+import { signedRequest } from "#lib/protocol/keys/agent-seed";
 import type { TestAnswer } from "#support/app";
 import { attestBody } from "#support/attest-body";
 import { anyKind } from "#support/databases";

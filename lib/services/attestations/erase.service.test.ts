@@ -11,8 +11,7 @@ import { mailsTo } from "#support/enrol";
 import { miscountedAgents } from "#support/feed-counts";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { eraseContent } from "./erase";
-import { eraseOutdated, setLegalHold, setRetention } from "./retention";
+import { eraseContent, eraseOutdated, setLegalHold, setRetention } from "./erase";
 
 describe("erasure", () => {
   const { test } = setupTestApp();

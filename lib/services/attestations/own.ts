@@ -19,6 +19,7 @@ import { disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkProof } from "#lib/protocol/presentation/presentation";
 import { listPeople, type Names } from "#lib/protocol/record/facts";
 import { deriveTitle } from "#lib/protocol/record/title";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { readNames } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
@@ -37,8 +38,6 @@ import {
 import { createPresentation } from "./presentations";
 import { attestationNotFound, readAttestation } from "./stored-receipt";
 import { verifyAttestationById } from "./verify";
-
-const dayMs = 86_400_000;
 
 const readOwn = (
   context: Context,

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { verifyForPage } from "#lib/server/pages/public-verification";
+import { verifyForPage } from "#lib/server/pages/public-pages";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { readExample } from "./example";
+import { readExample } from "./feed";
 import { exportOwnAttestations } from "./own";
 
 const tamperings: [string, string, string[]][] = [

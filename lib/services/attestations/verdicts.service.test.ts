@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { checkStoredLogs } from "#lib/log/reading/history";
 import type { LogEntry } from "#lib/log/sequencer/entry";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
+import { signedRequest } from "#lib/protocol/keys/agent-seed";
 import type { TestAnswer, TestCall } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

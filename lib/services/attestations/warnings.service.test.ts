@@ -2,14 +2,14 @@
 import { generateKeyPairSync } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { toVerdict } from "#components/verify/facts";
-import { verifyForPage } from "#lib/server/pages/public-verification";
+import { verifyForPage } from "#lib/server/pages/public-pages";
 import { readOverview } from "#lib/services/portal/overview";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { wordsFor } from "#lib/verifier/report/report";
 import { ask } from "#support/authorizations";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { readExample } from "./example";
+import { readExample } from "./feed";
 
 const raw = () =>
   generateKeyPairSync("ed25519")

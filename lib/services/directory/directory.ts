@@ -19,7 +19,7 @@ import { holdOrCreateUser, lockOrganization } from "#lib/services/accounts/organ
 import { applyDirectoryGroups, hasDirectoryGroups } from "#lib/services/accounts/provider-groups";
 import { updateRoster } from "#lib/services/accounts/roster";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
-import { admitPerson, endAccess, isOwnDomain } from "./people";
+import { admitPerson, endAccess, isOwnDomain } from "./resource";
 
 const maxResources = 1_000;
 

@@ -7,12 +7,12 @@ import { ownerScopes, type Scope } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { holdRole, personNotFound, requireRole } from "#lib/services/accounts/members";
 import { createApiKey, isLiveKey, revokeApiKey, testPrefix } from "./api-keys";
 
-const dayMs = 86_400_000;
 const hourMs = 3_600_000;
 
 function describeKey(row: typeof apiKeys.$inferSelect, now: Date) {

@@ -10,9 +10,8 @@ import { approveUnproven, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
 import { enrolGroup } from "#support/enrol";
 import { setupTestApp } from "#support/setup-app";
-import { createRounds } from "./approval-rounds";
 import type { ToolOperation } from "./call-operation";
-import { createServer } from "./server";
+import { createRounds, createServer } from "./server";
 
 const { test, key } = setupTestApp();
 

@@ -1,4 +1,4 @@
-/** Implements the tools, but for asking a human (approval-rounds.ts). */
+/** Implements the tools, but for asking a human (server.ts). */
 import type { z } from "zod";
 import type { AttestResponse } from "#lib/api/schemas/attest";
 import {

@@ -34,13 +34,14 @@ import { setupTestApp } from "#support/setup-app";
 import { changeRole, listMembers, removeMember } from "./organization";
 import {
   askForFirstApproval,
+  describeRequestLog,
+  listRequests,
   readAgentUsage,
   readKeyUsage,
   readOverview,
   searchOrganization,
   sendFirstAttestation,
 } from "./overview";
-import { describeRequestLog, listRequests } from "./request-log";
 
 const unknownUuid = "01999999-9999-7999-8999-999999999999";
 const unknownRequest = "areq_AAAAAAAAAAAAAAAAAAAAAA";

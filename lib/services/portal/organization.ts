@@ -30,7 +30,7 @@ import { onHold } from "#lib/services/accounts/organizations";
 import { noDetails, updateRoster } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { cancel, findOpen } from "#lib/services/approvals/decision/decide";
-import { describeRetention } from "#lib/services/attestations/retention";
+import { describeRetention } from "#lib/services/attestations/erase";
 import { isLiveKey } from "#lib/services/keys/api-keys";
 
 /*

@@ -12,8 +12,7 @@ import type { Context } from "#lib/services/approvals/context";
 import type { TestAnswer } from "#support/app";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { readAgentUsage, readBusiest, readKeyUsage } from "./overview";
-import { describeRequestLog, listRequests } from "./request-log";
+import { describeRequestLog, listRequests, readAgentUsage, readBusiest, readKeyUsage } from "./overview";
 
 const page = { limit: 50 };
 const once = { today: 1, days7: 1, days30: 1 };

@@ -5,7 +5,7 @@ import { AgentKeysView } from "#components/agent/agent-keys-view";
 import { NotFoundPage } from "#components/not-found-page";
 import { PageRefusal } from "#components/page-refusal";
 import { toUnlinkedText } from "#lib/protocol/text/display-text";
-import { loadAgentKeys } from "#lib/server/pages/agent-page";
+import { loadAgentKeys } from "#lib/server/pages/load-pages";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 
 interface PageProps {

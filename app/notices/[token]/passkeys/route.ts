@@ -4,7 +4,7 @@
  */
 
 import { forOwnHosts } from "#lib/api/http/host-check";
-import { answerPasskeyCall } from "#lib/server/pages/passkey-call";
+import { answerPasskeyCall } from "#lib/server/pages/passkey-actions";
 import { requirePasskeyLink } from "#lib/services/accounts/passkeys";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {

@@ -25,8 +25,8 @@ import {
   listApprovers,
   removeApprover,
 } from "#lib/services/accounts/approvers";
+import { setRequesterMayApprove } from "#lib/services/accounts/members";
 import { removePasskey as removeTheirs, requireOwnerAbout } from "#lib/services/accounts/passkeys";
-import { setRequesterMayApprove } from "#lib/services/accounts/requester-rule";
 
 type State = FormState<null>;
 

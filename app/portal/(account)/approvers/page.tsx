@@ -16,7 +16,7 @@ import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { listApprovers } from "#lib/services/accounts/approvers";
-import { readRequesterRule } from "#lib/services/accounts/requester-rule";
+import { readRequesterRule } from "#lib/services/accounts/members";
 import { listRosters } from "#lib/services/accounts/roster";
 import {
   add,

@@ -14,7 +14,7 @@ import { cursorText, requestFilters } from "#lib/api/schemas/portal";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
-import { describeRequestLog, listRequests } from "#lib/services/portal/request-log";
+import { describeRequestLog, listRequests } from "#lib/services/portal/overview";
 
 export const metadata: Metadata = { title: "API log" };
 

@@ -4,7 +4,7 @@ import { revalidatePath } from "next/cache";
 import { type FormState, readForm } from "#lib/api/schemas/form-state";
 import { proposalForm, type RulesFormResult, rulesForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
-import { runCancelAuthorization, runTakeBack } from "#lib/server/pages/stop-authorization-actions";
+import { runCancelAuthorization, runTakeBack } from "#lib/server/pages/shared-actions";
 import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/services/policies/read";
 import { confirmProposal, dropProposal } from "#lib/services/policies/versions";
 

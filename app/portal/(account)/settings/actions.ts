@@ -20,7 +20,7 @@ import {
 import { limitMails, runAction } from "#lib/server/pages/portal-request";
 import { inviteMember, withdrawInvitation } from "#lib/services/accounts/invitations";
 import * as providerGroups from "#lib/services/accounts/provider-groups";
-import { sayRetention, setLegalHold, setRetention } from "#lib/services/attestations/retention";
+import { sayRetention, setLegalHold, setRetention } from "#lib/services/attestations/erase";
 import * as members from "#lib/services/portal/organization";
 import { deleteOrganization, updateOrganization } from "#lib/services/portal/organization";
 

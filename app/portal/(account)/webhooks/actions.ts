@@ -4,7 +4,7 @@ import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { createWebhookForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
-import { runRotateWebhook } from "#lib/server/pages/rotate-webhook-action";
+import { runRotateWebhook } from "#lib/server/pages/shared-actions";
 import { createOwnWebhook } from "#lib/services/webhooks/deliveries";
 
 type SecretState = FormState<{ secret: string }>;

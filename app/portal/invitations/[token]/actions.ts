@@ -5,7 +5,7 @@ import type { FormState } from "#lib/api/schemas/form-state";
 import { acceptInvitationForm } from "#lib/api/schemas/portal";
 import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/server/pages/portal-request";
 import { endSession } from "#lib/server/pages/session";
-import { runSignInRequest } from "#lib/server/pages/sign-in-action";
+import { runSignInRequest } from "#lib/server/pages/shared-actions";
 import { acceptInvitation } from "#lib/services/accounts/invitations";
 
 type State = FormState<null>;

@@ -6,7 +6,7 @@ import { toVerdict } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { toUnlinkedText } from "#lib/protocol/text/display-text";
-import { loadVerification } from "#lib/server/pages/verification-page";
+import { loadVerification } from "#lib/server/pages/load-pages";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import UnknownAttestation from "./not-found";
 

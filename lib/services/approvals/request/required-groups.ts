@@ -16,7 +16,7 @@ import type { ShownNames } from "#lib/protocol/approval/shown-content";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { areGroups } from "#lib/services/accounts/approver-groups";
 import { readIdentity } from "#lib/services/accounts/domains";
-import { requesterMayApprove } from "#lib/services/accounts/requester-rule";
+import { requesterMayApprove } from "#lib/services/accounts/members";
 import { readEnrolledMembers } from "#lib/services/accounts/roster-proofs";
 import type { FoundAgent } from "#lib/services/agents/agents";
 import { byPeople } from "#lib/services/approvals/rows";

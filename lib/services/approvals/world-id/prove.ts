@@ -5,9 +5,8 @@
  */
 
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
-import type { WorldIdStart } from "#lib/api/schemas/approval-view";
-import { type IdkitResult, pickProof } from "#lib/api/schemas/world-id";
-import { explainPortalCode } from "#lib/api/schemas/world-id-codes";
+import { explainPortalCode } from "#lib/api/schemas/approval-page";
+import { type IdkitResult, pickProof, type WorldIdStart } from "#lib/api/schemas/approval-view";
 import type { Executor } from "#lib/db/client";
 import { worldNonces } from "#lib/db/schema";
 import { AppError } from "#lib/errors";

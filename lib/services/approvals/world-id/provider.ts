@@ -5,7 +5,7 @@
 
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import type { IdkitResult } from "#lib/api/schemas/world-id";
+import type { IdkitResult } from "#lib/api/schemas/approval-view";
 import { AppError } from "#lib/errors";
 import { type Anchor, findEnvironment } from "#lib/protocol/approval/approval";
 import { parseVerificationKey, type VerificationKeyJson } from "#lib/protocol/world-id/groth16";

@@ -11,7 +11,7 @@ import {
   unfreezeAgentForm,
 } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
-import { runTakeBack } from "#lib/server/pages/stop-authorization-actions";
+import { runTakeBack } from "#lib/server/pages/shared-actions";
 import {
   freezeOwnAgent,
   putOwnTools,

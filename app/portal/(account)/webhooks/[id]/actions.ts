@@ -5,7 +5,7 @@ import { redirect } from "next/navigation";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { editWebhookForm, enableWebhookForm, replayForm, webhookForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
-import { runRotateWebhook } from "#lib/server/pages/rotate-webhook-action";
+import { runRotateWebhook } from "#lib/server/pages/shared-actions";
 import {
   deleteOwnWebhook,
   replayOwnDelivery,

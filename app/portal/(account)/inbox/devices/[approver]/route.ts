@@ -1,7 +1,7 @@
 /** POST /portal/inbox/devices/<approver>: devices of the signed-in person that are notified for one organization. */
 import { forOwnHosts } from "#lib/api/http/host-check";
 import { AppError } from "#lib/errors";
-import { answerDeviceCall } from "#lib/server/pages/passkey-call";
+import { answerDeviceCall } from "#lib/server/pages/passkey-actions";
 import { readUser } from "#lib/server/pages/portal-request";
 import { requireOwnApprover } from "#lib/services/accounts/passkeys";
 

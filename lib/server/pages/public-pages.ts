@@ -1,7 +1,6 @@
-/** Loads an attestation for pages, images and badges: the API's own answer and a little besides. */
-
 import { and, eq } from "drizzle-orm";
 import { readPublicly } from "#lib/api/http/response-cache";
+import type { FeedResponse } from "#lib/api/schemas/identity";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { Database } from "#lib/db/client";
 import { authorizationRequests } from "#lib/db/schema";
@@ -17,10 +16,48 @@ import {
 } from "#lib/protocol/statement/human-approval";
 import { readIdentity } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
-import { readNeighbours } from "#lib/services/attestations/record";
+import { type ExampleAttestation, readAgentFeed, readExample } from "#lib/services/attestations/feed";
+import { type RecordSummary, readNeighbours, readRecordSummary } from "#lib/services/attestations/record";
 import type { StoredAttestation } from "#lib/services/attestations/stored-receipt";
 import { cacheVerification, parseObject } from "#lib/services/attestations/verify";
+import { demoOrganizationId } from "#lib/services/portal/demo";
 import { findHabits, type Habits } from "#lib/verifier/checks/warning-rows";
+/** Reads of public pages that the server also makes before Next renders them; Next itself is not loaded here. */
+
+export interface AgentPage {
+  agent: FeedResponse;
+  record: RecordSummary;
+}
+
+export const entriesShown = 20;
+
+type PageQuery = Parameters<typeof readAgentFeed>[2];
+
+export async function readAgentForPage(
+  context: Context,
+  slug: string,
+  page: Omit<PageQuery, "limit"> = {},
+): Promise<AgentPage> {
+  const read = (from: Context) => readAgentFeed(from, slug, { ...page, limit: entriesShown });
+  const [agent, record] = await Promise.all([readPublicly(context, read), readRecordSummary(context, slug)]);
+  return { agent, record };
+}
+
+/** The landing page's example: the one that the settings name, or the demo's newest. Null also without a database: the page explains and links. */
+export async function findLandingExample(
+  context: Context,
+  id: string | undefined,
+): Promise<ExampleAttestation | null> {
+  try {
+    return (
+      (id === undefined ? null : await readExample(context, { id })) ??
+      (await readExample(context, { organizationId: demoOrganizationId }))
+    );
+  } catch (error) {
+    context.logger.warn({ err: error }, "the landing page has no example");
+    return null;
+  }
+}
 
 export interface VerificationPage {
   answer: VerifyResponse;
@@ -34,7 +71,7 @@ export interface VerificationPage {
   surroundings: Surroundings | null;
 }
 
-export interface Surroundings {
+interface Surroundings {
   organization: {
     name: string | null;
     domains: Pick<VerifiedDomain, "domain" | "unicode" | "last_checked">[];
