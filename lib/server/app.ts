@@ -100,7 +100,12 @@ const createPicturePool = () =>
   });
 
 const createLogPool = () =>
-  createZkPool<typeof logWorker>({ workerFile: path.resolve("dist/log-worker.mjs"), maxThreads: 1 });
+  createZkPool<typeof logWorker>({
+    workerFile: path.resolve("dist/log-worker.mjs"),
+    maxThreads: 1,
+    // Its thread takes 20 MB; while the log grows it has a job each second.
+    idleSeconds: 5,
+  });
 
 /** Opens the database; what opens after it closes it again when it fails. */
 export async function buildApp(env: Env, options: AppOptions = {}): Promise<App> {

@@ -85,12 +85,13 @@ export function watchConnections(): Connections {
 /*
  * The processes of one server, and what they and the one that started them say to each other. A child says `loaded`,
  * `opened`, `listening`, `unbound` and `drained` when it has done what it was asked; all open before any listens, and all
- * are drained before any closes, so whom a request is handed on to is there. `unbound`: it takes no new connection.
+ * are drained before any closes, so whom a request is handed on to is there. `unbound`: it takes no new connection. The
+ * pages' process, a third of the memory, is started when a child says that it `needs pages`.
  */
 
 export type Role = "writer" | "reader" | "pages";
 
-export type Done = "loaded" | "opened" | "listening" | "unbound" | "drained";
+export type Done = "loaded" | "opened" | "listening" | "unbound" | "drained" | "needs pages";
 
 export interface WorkerSpec {
   role: Role;
@@ -179,10 +180,14 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup): Workers {
   const children = new Set<Child>();
   const connections = watchConnections();
   let isStopping = false;
+  let hasPages = false;
 
   function add(place: WorkerSpec): Child {
     const child = startChild(place);
     connections.watch(child.worker);
+    child.worker.on("message", (what: Done) => {
+      if (what === "needs pages") startPages();
+    });
     children.add(child);
     void child.exited.then(() => children.delete(child));
     return child;
@@ -202,6 +207,19 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup): Workers {
     if (isStopping) child.tell({ todo: "leave" });
   }
 
+  const openAndListen = (child: Child) =>
+    open(child)
+      .then(() => listen(child))
+      .catch(ignoreEnd);
+
+  function startPages(): void {
+    if (hasPages || isStopping) return;
+    hasPages = true;
+    const child = add(pagesPlace);
+    void keep(child, 0);
+    void openAndListen(child);
+  }
+
   /** For as long as the server runs: puts another one in the child's place when it has ended. */
   async function keep(child: Child, failures: number): Promise<void> {
     const code = await child.exited;
@@ -213,9 +231,7 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup): Workers {
     if (isStopping) return;
     const next = add(child.place);
     void keep(next, ends);
-    await open(next)
-      .then(() => listen(next))
-      .catch(ignoreEnd);
+    await openAndListen(next);
   }
 
   function kill(): void {
@@ -258,10 +274,12 @@ function ignoreEnd(error: unknown): void {
   if (!(error instanceof ChildEnded)) throw error;
 }
 
+const pagesPlace: WorkerSpec = { role: "pages", name: "pages" };
+
 function listPlaces(processCount: number): WorkerSpec[] {
   const reader = (_: unknown, i: number): WorkerSpec => ({ role: "reader", name: `reader-${i + 1}` });
   const readers = Array.from({ length: processCount - 1 }, reader);
-  return [{ role: "writer", name: "writer" }, ...readers, { role: "pages", name: "pages" }];
+  return [{ role: "writer", name: "writer" }, ...readers];
 }
 
 /** A replacement listens on the same socket. */
@@ -285,7 +303,10 @@ export async function startServerCluster(env: Env): Promise<void> {
   try {
     await family.start();
     if (env.METRICS_PORT !== undefined)
-      await serveMetrics(env, await Promise.all(places.map((place) => openMember(folder, place))));
+      await serveMetrics(
+        env,
+        await Promise.all([...places, pagesPlace].map((place) => openMember(folder, place))),
+      );
   } catch (error) {
     family.kill();
     ignoreEnd(error);

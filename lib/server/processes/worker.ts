@@ -1,4 +1,6 @@
 /** One of several processes of a server (supervisor.ts), from its start to its end. */
+
+import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
@@ -6,6 +8,9 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
+import { Session } from "node:inspector/promises";
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { stopServers } from "#lib/api/http/listen";
 import { logConsole } from "#lib/api/http/request-log";
 import { readEnv } from "#lib/env";
@@ -24,11 +29,45 @@ import { type Done, type Order, type Role, type Setup, socketsIn } from "./super
 
 const retryLater = { headers: { "retry-after": "2" } };
 
-function forwardPages({ peerSecret }: App, socketPath: string): RequestListener {
+/** Some ten times what a start of the pages' process takes. */
+const longestStartMs = 15_000;
+
+/** True when something listens there; false if nothing does for too long. */
+async function waitUntilListening(socketPath: string): Promise<boolean> {
+  const endMs = performance.now() + longestStartMs;
+  while (performance.now() < endMs) {
+    const socket = connect(socketPath);
+    const isThere = await once(socket, "connect").then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (isThere) return true;
+    await sleep(50);
+  }
+  return false;
+}
+
+/** While there is no process for pages, asks for one and waits for it. */
+function forwardPages({ peerSecret, context }: App, socketPath: string, need: () => void): RequestListener {
   const proxy = createReverseProxy(socketPath, peerSecret);
   const error = new AppError("service_unavailable", "pages are back in a moment", retryLater);
-  return (incoming, outgoing) =>
-    proxy(incoming, outgoing, () => void sendResponse(explainRefusal(error), outgoing));
+  let starting: Promise<boolean> | null = null;
+  const start = () => {
+    need();
+    starting ??= waitUntilListening(socketPath).finally(() => {
+      starting = null;
+    });
+    return starting;
+  };
+  return (incoming, outgoing) => {
+    const refusePage = () => void sendResponse(explainRefusal(error), outgoing);
+    proxy(incoming, outgoing, (wasSent) => {
+      // A server that stops starts no process.
+      if (wasSent || context.leaving.hasBegun) refusePage();
+      else void start().then((isThere) => (isThere ? proxy(incoming, outgoing, refusePage) : refusePage()));
+    });
+  };
 }
 
 async function refuseUnknown(outgoing: ServerResponse): Promise<void> {
@@ -97,6 +136,32 @@ async function openRole(
   };
 }
 
+const idleCheckMs = 10_000;
+
+/**
+ * Collects garbage after the start and after each time of work. V8 would keep what they took for as long as nothing new
+ * needs it, 40 MB a process and more. The debugger's collection makes the young generation small again, `gc()` doesn't.
+ */
+function giveBackMemory(): void {
+  const collect = async () => {
+    const session = new Session();
+    session.connect();
+    await session.post("HeapProfiler.collectGarbage");
+    session.disconnect();
+  };
+  let last = performance.eventLoopUtilization();
+  let wasBusy = false;
+  const check = () => {
+    const { utilization } = performance.eventLoopUtilization(last);
+    last = performance.eventLoopUtilization();
+    const isBusy = utilization > 0.1;
+    if (wasBusy && !isBusy) void collect();
+    wasBusy = isBusy;
+  };
+  void collect();
+  setInterval(check, idleCheckMs).unref();
+}
+
 function openOrders() {
   const pending: Order[] = [];
   let wake = () => {};
@@ -135,7 +200,7 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
     role === "pages"
       ? async () => []
       : await createRequestListener(env, {
-          pages: forwardPages(app, sockets.pages),
+          pages: forwardPages(app, sockets.pages, () => orders.done("needs pages")),
           leaving: app.context.leaving,
           ...(role === "reader" && { operations: handWritingOn(app, sockets.writer) }),
         });
@@ -143,6 +208,7 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   await orders.next();
   const servers = await listen();
   orders.done("listening");
+  giveBackMemory();
   await orders.next();
   app.leave();
   await orders.next();

@@ -231,7 +231,8 @@ export async function readManifest(
 
 /** Some 20 MB when full; an attestation has two or three. */
 const maxRemembered = 200_000;
-const held = new LRUCache<string, true>({ max: maxRemembered });
+// With `max` it would take all of its room, 5 MB, at once.
+const held = new LRUCache<string, true>({ maxSize: maxRemembered, sizeCalculation: () => 1 });
 
 /** Key and signature have fixed lengths, so no two triples make the same bytes. */
 const digestSignature = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) =>
