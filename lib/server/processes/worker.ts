@@ -10,6 +10,7 @@ import {
 } from "node:http";
 import { Session } from "node:inspector/promises";
 import { connect } from "node:net";
+import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stopServers } from "#lib/api/http/listen";
 import { logConsole } from "#lib/api/http/request-log";
