@@ -175,7 +175,10 @@ type Wanted = Rows & { besides?: readonly string[]; days?: number };
 /** By key. */
 type Hashes = ReadonlyMap<string, Uint8Array>;
 
-/** Reserves rows, or takes over those whose holder no longer renews them; answers the keys that it got. */
+/**
+ * Reserves rows, or takes over those that are forgotten or whose holder no longer renews them; answers the keys that it got.
+ * The commit doesn't wait for the disk: a crash that loses a reservation ends its request, whose own commit comes after it.
+ */
 async function reserve(
   context: HttpContext,
   { days = 1, ...rows }: Wanted,
@@ -183,7 +186,6 @@ async function reserve(
   hashes: Hashes,
 ): Promise<string[]> {
   const { db } = context.database;
-  await db.delete(idempotencyKeys).where(and(areRows(rows), isForgettable));
   const reservation = {
     holder,
     locked_until: sql`now() + make_interval(secs => ${leaseSeconds})`,
@@ -205,11 +207,17 @@ async function reserve(
     )
     .onConflictDoUpdate({
       target: [organization_id, routeColumn, keyColumn],
-      set: { ...reservation, body_hash: sql`excluded.body_hash` },
+      set: {
+        ...reservation,
+        ...{ status: null, response: null, attestation_id: null, authorization_id: null },
+        body_hash: sql`excluded.body_hash`,
+        created_at: sql`excluded.created_at`,
+        expires_at: sql`excluded.expires_at`,
+      },
       // The row is locked before it is judged, so a commit that is still under way is waited for.
-      setWhere: sql`${idempotencyKeys.response} IS NULL AND ${isFree}`,
+      setWhere: sql`${idempotencyKeys.response} IS NULL AND ${isFree} OR ${isForgettable}`,
     })
-    .returning({ key: keyColumn });
+    .returning({ key: keyColumn, commit: sql`set_config('synchronous_commit', 'off', true)` });
   try {
     return (await reserving).map(({ key }) => key);
   } catch (error) {

@@ -4,7 +4,7 @@
  */
 import { and, eq, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/api/schemas/attest";
-import { arrayLiteral, type Database, type Executor } from "#lib/db/client";
+import { arrayLiteral, type Database, type Executor, pipeline } from "#lib/db/client";
 import {
   isRefusedByServer,
   isSurelyNotStored,
@@ -275,12 +275,12 @@ async function lockHead(
   known: KnownHead | null,
   { keys, guard }: { keys: Pick<SigningKeys, "logSigner">; guard: ForkGuard },
 ): Promise<KnownHead> {
-  const head = await lockOpenHead(tx);
+  const [head, active] = await pipeline(
+    () => lockOpenHead(tx),
+    () => readActiveKeyIds(tx),
+  );
   if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();
-  const [{ edge, places }, active] = await Promise.all([
-    findEdge(tx, head, known, guard),
-    readActiveKeyIds(tx),
-  ]);
+  const { edge, places } = await findEdge(tx, head, known, guard);
   const { id, origin, key_id } = head;
   return { log: { id, origin, key_id }, edge, places, active };
 }
@@ -507,8 +507,12 @@ export async function sequenceLocked(
   const { admitted, refused } = await admitAll(tx, batch, before.active);
   if (admitted.length === 0) return { refused, sequenced: null, places };
   const sequenced = await sequence(before, admitted.toSorted(byRules), signing, placeReadersWithin(tx));
-  await storeSequenced(sequenced, () => storeWithin(tx, sequenced.append, callsBesides(sequenced)));
-  for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
+  await pipeline(
+    () => storeSequenced(sequenced, () => storeWithin(tx, sequenced.append, callsBesides(sequenced))),
+    async () => {
+      for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
+    },
+  );
   // Under the head's lock and before the commit: see docs/decisions/0046-one-lock-for-all-machines.md.
   await signing.lock?.intend(toSigned(before), toSigned(sequenced.head));
   return { refused, sequenced, places };

@@ -50,7 +50,6 @@ import { findAgent } from "#lib/services/agents/agents";
 import { isLiveKey } from "#lib/services/keys/api-keys";
 import type { Context } from "./context";
 import { logPlanted, openedFrom, openPlanted } from "./decision/planted";
-import { readStanding } from "./request/evaluate-policy";
 import { buildRequest, notifyApprovers, prepareRequest } from "./request/request";
 import { byPeople, parseContext, parseRequest, parseRequestedBy } from "./rows";
 
@@ -242,13 +241,10 @@ async function makeOne(context: Context, planned: Planned, template: Template) {
   const [key] = await db.select().from(apiKeys).where(isItsKey);
   if (!key) return null;
   const principal = { organizationId, keyId: key.id };
-  const standing = await readStanding(db, organizationId, body);
-  const prepared = await prepareRequest(context, db, { principal, body }, standing).catch(
-    (error: unknown) => {
-      if (error instanceof AppError) return null;
-      throw error;
-    },
-  );
+  const prepared = await prepareRequest(context, db, { principal, body }).catch((error: unknown) => {
+    if (error instanceof AppError) return null;
+    throw error;
+  });
   if (prepared === null || prepared.judged.verdict !== "ask") return null;
   const { required_level: level, required_approvers: required } = prepared.demands;
   if (level !== "none" || !required.some(({ group }) => group === groupId)) return null;

@@ -6,6 +6,7 @@ import { cutPage } from "#lib/api/http/cursor";
 import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 import {
   type AuthorizationState,
+  type AuthorizeResponse,
   amendedGuidance,
   askedGuidance,
   denialReasonNote,
@@ -186,6 +187,27 @@ async function describeFor(
     previously_denied,
   };
 }
+
+/** As one that nobody was asked about, just decided. */
+export const describeMade = (
+  context: Context,
+  row: typeof authorizationRequests.$inferSelect,
+  { previously_denied: denied }: Pick<AuthorizeResponse, "previously_denied">,
+  viewer: Principal,
+): Promise<AuthorizationState> =>
+  describeFor(
+    context,
+    {
+      ...row,
+      ...{ given: 0, approvedIn: null, agentFrozenAt: null },
+      millisecondsLeft: row.expires_at.getTime() - row.created_at.getTime(),
+      organizationName: row.organization_name,
+      agentName: row.agent_name,
+      deniedId: denied?.request_id ?? null,
+      deniedAt: denied ? new Date(denied.denied_at) : null,
+    },
+    viewer,
+  );
 
 export const wakeupName = (requestId: string) => `authorization:${requestId}`;
 

@@ -29,7 +29,7 @@ import { cancelAuthorization, denyAuthorization } from "#lib/services/approvals/
 import { answerQuestion, askQuestion } from "#lib/services/approvals/decision/questions";
 import { revokeAuthorization, revokeByLink } from "#lib/services/approvals/decision/revoke";
 import { evaluateAccess } from "#lib/services/approvals/request/evaluate-access";
-import { canClaim, requestAuthorization, restoreSecrets } from "#lib/services/approvals/request/request";
+import { requestAuthorization, restoreSecrets } from "#lib/services/approvals/request/request";
 import { claimAuthorization } from "#lib/services/approvals/use/claim";
 import { startWorldId } from "#lib/services/approvals/world-id/prove";
 import { approveByPasskey, approveList, submitApproval } from "#lib/services/approvals/world-id/submissions";
@@ -106,10 +106,7 @@ const fromPage = (act: PageAct) => async (call: PageCall) => {
 
 export const authorizationsHandlers: Handlers<typeof specs, Context> = {
   authorize: async ({ context, principal, body, hold, query: { run } }) => {
-    const made = await requestAuthorization(context, { principal, body, hold, run });
-    if (run === undefined || !canClaim(made)) return { status: 201, body: made };
-    const claimed = await readAuthorization(context, made.request_id, principal);
-    return { status: 201, body: { ...made, claimed } };
+    return { status: 201, body: await requestAuthorization(context, { principal, body, hold, run }) };
   },
   readAuthorization: async ({ context, params, query, principal }) => {
     const state = await readAuthorization(context, readId(params), principal, query.wait);

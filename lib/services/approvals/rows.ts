@@ -263,13 +263,11 @@ export function describeDenied(id: string | null, at: Date | null): PreviouslyDe
   return id === null || at === null ? null : { request_id: id, denied_at: at.toISOString() };
 }
 
-/** The last request equal to this one that a human denied in the 24 hours before it was made. */
+/** The last request equal to this one that a human has denied in the last 24 hours. */
 export async function findPreviouslyDenied(
   executor: Executor,
   fingerprint: Uint8Array,
-  createdAt: Date,
 ): Promise<PreviouslyDenied | null> {
-  const dayBefore = new Date(createdAt.getTime() - 86_400_000);
   const [row] = await executor
     .select({ id: authorizationRequests.id, decidedAt: authorizationRequests.decided_at })
     .from(authorizationRequests)
@@ -278,8 +276,7 @@ export async function findPreviouslyDenied(
         eq(authorizationRequests.fingerprint, fingerprint),
         eq(authorizationRequests.status, "denied"),
         sql`${sql.raw(byPeople("decided_by"))}`,
-        gt(authorizationRequests.decided_at, dayBefore),
-        lte(authorizationRequests.decided_at, createdAt),
+        gt(authorizationRequests.decided_at, sql`statement_timestamp() - interval '24 hours'`),
       ),
     )
     .orderBy(desc(authorizationRequests.decided_at))

@@ -221,7 +221,7 @@ async function replace(context: Context, tx: Executor, wanted: Wanted, item: Ame
   if (changes.length !== 1) throw notPending();
   const { action, tool, inputs_hash, amount, agent_slug } = request;
   const body = { agent_slug, action, tool, inputs_hash, amount, context: changed.context };
-  await insertRequest(
+  const { written } = await insertRequest(
     context,
     tx,
     {
@@ -240,6 +240,7 @@ async function replace(context: Context, tx: Executor, wanted: Wanted, item: Ame
       decision: null,
     },
   );
+  await written;
   const named = await tx
     .select({ id: requestApprovers.approver_id })
     .from(requestApprovers)

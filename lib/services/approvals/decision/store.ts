@@ -94,8 +94,9 @@ export async function storeDecision(
   tx: Executor,
   { item, logId, receipt, sealed, place }: Placed<DecisionLeaf>,
   { requestId, decision, actor }: Pick<Made, "decision"> & { requestId: string; actor: Actor },
-): Promise<void> {
-  const decided = tx
+  isRead = false,
+): Promise<typeof authorizationRequests.$inferSelect | null> {
+  const deciding = tx
     .update(authorizationRequests)
     .set({
       decision_payload: sealed.payload,
@@ -113,7 +114,8 @@ export async function storeDecision(
     action: `authorization.${decision}`,
     subject: requestId,
   });
-  await Promise.all([decided, audited]);
+  const [rows] = await Promise.all([isRead ? deciding.returning() : deciding, audited]);
+  return isRead ? ((rows as (typeof authorizationRequests.$inferSelect)[])[0] ?? null) : null;
 }
 
 /** One person's: a World ID proof, an enrolled approver's passkey, or both. */

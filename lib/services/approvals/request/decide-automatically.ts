@@ -4,8 +4,10 @@
  * counted one after another and never pass a limit together.
  */
 
+import { sql } from "drizzle-orm";
 import type { Actor } from "#lib/api/http/context";
-import type { Executor } from "#lib/db/client";
+import { type Executor, untilSent } from "#lib/db/client";
+import type { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { type LogEntryKind, type Placed, submitSigned } from "#lib/log/sequencer/entry";
 import type { Signer } from "#lib/log/signing/signing-keys";
@@ -21,6 +23,9 @@ export interface MadeAtOnce<Answer> {
   decidedAt: Date;
   object: Uint8Array | null;
   decidedBy: Decider | null;
+  isClaimed: boolean;
+  /** Its rows, sent in their order: what fails with them fails the transaction. */
+  written: Promise<unknown>;
   answer: Answer;
 }
 
@@ -35,18 +40,25 @@ interface AtOnceItem extends DecisionLeaf {
   make(tx: Executor, signer: Signer): Promise<MadeAtOnce<unknown>>;
   signer: Signer;
   made: MadeAtOnce<unknown> | null;
+  /** If it is claimed: as it was stored. */
+  row: typeof authorizationRequests.$inferSelect | null;
 }
 
 async function admit(tx: Executor, items: AtOnceItem[]): Promise<(AppError | null)[]> {
   const verdicts: (AppError | null)[] = [];
   for (const item of items) {
+    // What the one before writes must be there for this one's reads, and outlast its rollback.
+    if (verdicts.length > 0) await untilSent();
     try {
       // Roll back the writes of a refused request, so that they aren't committed with the others.
-      item.made = await tx.transaction((within) => item.make(within, item.signer));
-      item.agentId = item.made.agentId;
+      const [made] = await Promise.all([item.make(tx, item.signer), tx.execute(sql`SAVEPOINT request`)]);
+      made.written.catch(() => {});
+      item.made = made;
+      item.agentId = made.agentId;
       verdicts.push(null);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
+      await tx.execute(sql`ROLLBACK TO SAVEPOINT request`);
       verdicts.push(error);
     }
   }
@@ -62,8 +74,10 @@ const describeActor = (decidedBy: Decider | null): Actor => ({
 
 async function store(tx: Executor, placed: Placed<AtOnceItem>[]): Promise<void> {
   for (const one of placed) {
-    const { requestId, decision, decidedBy } = requireMade(one.item);
-    await storeDecision(tx, one, { requestId, decision, actor: describeActor(decidedBy) });
+    const { requestId, decision, decidedBy, isClaimed, written } = requireMade(one.item);
+    const stored = { requestId, decision, actor: describeActor(decidedBy) };
+    const [row] = await Promise.all([storeDecision(tx, one, stored, isClaimed), written]);
+    one.item.row = row;
   }
 }
 
@@ -84,7 +98,7 @@ export async function decideAutomatically<Answer>(
   context: Context,
   organizationId: string,
   make: (tx: Executor, signer: Signer) => Promise<MadeAtOnce<Answer>>,
-): Promise<Answer> {
+): Promise<{ answer: Answer; row: AtOnceItem["row"] }> {
   const { item } = await submitSigned(context, atOnceKind, async () => {
     const { signer } = context.keys;
     const made: AtOnceItem = {
@@ -93,11 +107,12 @@ export async function decideAutomatically<Answer>(
       make,
       signer,
       made: null,
+      row: null,
       keyId: signer.keyId,
       owner: organizationId,
       seal: (place) => sealDecision(signer, requireMade(made), place),
     };
     return made;
   });
-  return requireMade(item).answer as Answer;
+  return { answer: requireMade(item).answer as Answer, row: item.row };
 }

@@ -205,7 +205,7 @@ export interface ActiveGrant {
 
 interface Row {
   request_id: string;
-  request: Uint8Array;
+  request: string;
   terms: string;
   request_hash: string;
   authorization_hash: string;
@@ -214,29 +214,26 @@ interface Row {
   spent: string;
 }
 
-/** Not taken back, not over, and of the key and code that the agent has now; oldest first. */
-async function findActiveGrants(tx: Executor, agentId: string): Promise<ActiveGrant[]> {
-  const rows = await queryRows<Row>(
-    tx,
-    sql`SELECT g.request_id, r.request, g.terms, g.request_hash, g.authorization_hash, g.environment, usage.uses, usage.spent
-      FROM grants AS g
-      JOIN authorization_requests AS r ON r.id = g.request_id
-      JOIN agents AS a ON a.id = g.agent_id
-      CROSS JOIN LATERAL (${selectUsage(sql`g.request_id`)}) AS usage
-      WHERE g.agent_id = ${agentId} AND g.expires_at > clock_timestamp() AND r.revoked_at IS NULL
-        AND a.public_key IS NOT DISTINCT FROM g.public_key AND a.code_hash IS NOT DISTINCT FROM g.code_hash
-      ORDER BY g.approved_at, g.request_id`,
-  );
-  return rows.map((row) => ({
-    requestId: row.request_id,
-    request: JSON.parse(utf8Decode(new Uint8Array(row.request))) as ApprovalRequest,
-    terms: JSON.parse(row.terms) as GrantTerms,
-    requestHash: row.request_hash,
-    authorizationHash: row.authorization_hash,
-    environment: row.environment,
-    usage: { uses: row.uses, spentUnits: BigInt(row.spent) },
-  }));
-}
+/** Of the agent `a`: not taken back, not over, and of the key and code that it has now; oldest first. */
+const selectActiveGrants = sql`SELECT json_agg(json_build_object('request_id', g.request_id,
+    'request', convert_from(r.request, 'UTF8'), 'terms', g.terms, 'request_hash', g.request_hash,
+    'authorization_hash', g.authorization_hash, 'environment', g.environment, 'uses', usage.uses, 'spent', usage.spent)
+    ORDER BY g.approved_at, g.request_id)
+  FROM grants AS g
+  JOIN authorization_requests AS r ON r.id = g.request_id
+  CROSS JOIN LATERAL (${selectUsage(sql`g.request_id`)}) AS usage
+  WHERE g.agent_id = a.id AND g.expires_at > clock_timestamp() AND r.revoked_at IS NULL
+    AND a.public_key IS NOT DISTINCT FROM g.public_key AND a.code_hash IS NOT DISTINCT FROM g.code_hash`;
+
+const toActiveGrant = (row: Row): ActiveGrant => ({
+  requestId: row.request_id,
+  request: JSON.parse(row.request) as ApprovalRequest,
+  terms: JSON.parse(row.terms) as GrantTerms,
+  requestHash: row.request_hash,
+  authorizationHash: row.authorization_hash,
+  environment: row.environment,
+  usage: { uses: row.uses, spentUnits: BigInt(row.spent) },
+});
 
 type Asked = Parameters<typeof whyOutOfScope>[1];
 
@@ -261,12 +258,11 @@ function chooseGrant(
 
 export interface Standing {
   at: Date;
-  agent_id: string | null;
   agent_slug: string | null;
   agent_name: string | null;
   agent_public_key: Uint8Array | null;
   is_frozen: boolean;
-  has_grants: boolean;
+  grants: ActiveGrant[];
   is_code_known: boolean;
   number: number | null;
   text: string | null;
@@ -277,7 +273,12 @@ export interface Standing {
   usage: DayUsage;
 }
 
-type StandingRow = Omit<Standing, "at" | "usage"> & { ms: string; uses: number; spent: string };
+type StandingRow = Omit<Standing, "at" | "grants" | "usage"> & {
+  ms: string;
+  grants: Row[] | null;
+  uses: number;
+  spent: string;
+};
 
 /** A decision based on it is stored only if this was read under the organization's lock. */
 export async function readStanding(
@@ -290,9 +291,9 @@ export async function readStanding(
   const [row] = await queryRows<StandingRow>(
     executor,
     sql`SELECT (extract(epoch FROM now.at) * 1000)::bigint::text AS ms,
-        a.id AS agent_id, a.slug AS agent_slug, a.name AS agent_name, a.public_key AS agent_public_key,
+        a.slug AS agent_slug, a.name AS agent_name, a.public_key AS agent_public_key,
         a.frozen_at IS NOT NULL AS is_frozen, a.code_hash IS NOT NULL AS is_code_known,
-        EXISTS (SELECT FROM grants WHERE agent_id = a.id AND expires_at > now.at) AS has_grants,
+        (${selectActiveGrants}) AS grants,
         rules.number, rules.text, rules.hash, rules.mode, rules.fallback, usage.uses, usage.spent
       FROM (SELECT date_trunc('milliseconds', statement_timestamp()) AS at) AS now
       LEFT JOIN agents AS a ON a.slug_key = ${slugKey(agent_slug)} AND a.organization_id = ${organizationId}
@@ -301,8 +302,13 @@ export async function readStanding(
       CROSS JOIN LATERAL (${usage}) AS usage`,
   );
   if (row === undefined) throw new Error("the database returned no row");
-  const { ms, uses, spent, ...standing } = row;
-  return { ...standing, at: new Date(Number(ms)), usage: { uses, spentUnits: BigInt(spent) } };
+  const { ms, grants, uses, spent, ...standing } = row;
+  return {
+    ...standing,
+    at: new Date(Number(ms)),
+    grants: (grants ?? []).map(toActiveGrant),
+    usage: { uses, spentUnits: BigInt(spent) },
+  };
 }
 
 export interface JudgedRequest {
@@ -476,17 +482,14 @@ export async function judge(
       : { ...asked, obligations, groupIds, rules: kept };
   const hidesSomething = enforced?.outcome.forbidsDetails === true && !saysComplete(request);
   if (request.isForPeople || hidesSomething) return toPeople;
-  if (standing.has_grants && standing.agent_id !== null) {
-    const active = await findActiveGrants(tx, standing.agent_id);
-    const findId = (name: string) => groupIds.get(name) ?? "";
-    const fit = active.filter(
-      ({ request: given }) =>
-        meetsDemands(given, request.own) &&
-        (obligations === null || meetsObligations(given, obligations, findId)),
-    );
-    const use = chooseGrant(fit, request, request.context, request.createdAt);
-    if (use !== null) return { ...asked, verdict: "approved", rules: kept, ...use };
-  }
+  const findId = (name: string) => groupIds.get(name) ?? "";
+  const fit = standing.grants.filter(
+    ({ request: given }) =>
+      meetsDemands(given, request.own) &&
+      (obligations === null || meetsObligations(given, obligations, findId)),
+  );
+  const use = chooseGrant(fit, request, request.context, request.createdAt);
+  if (use !== null) return { ...asked, verdict: "approved", rules: kept, ...use };
   if (enforced?.outcome.decision === "allow")
     return { ...asked, verdict: "approved", decidedBy: byRule(enforced), rules: kept };
   return toPeople;

@@ -5,7 +5,7 @@ import { type Actor, type KeyPrincipal, toActor } from "#lib/api/http/context";
 import { completeIdempotent, type IdempotencyHold } from "#lib/api/http/idempotency";
 import type { AuthorizeResponse } from "#lib/api/schemas/authorization-state";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
-import { type Executor, queryRows } from "#lib/db/client";
+import { type Executor, pipeline, queryRows } from "#lib/db/client";
 import { approvers, authorizationRequests, requestApprovers } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { requireReceiver } from "#lib/jobs/guarded-request";
@@ -26,13 +26,14 @@ import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/en
 import { readTurns } from "#lib/services/accounts/approver-groups";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { findDeputies } from "#lib/services/accounts/deputies";
+import { readIdentity } from "#lib/services/accounts/domains";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
 import { deriveCode, secretCode } from "#lib/services/approvals/decision/confirmation-code";
 import { findOwn } from "#lib/services/approvals/decision/decide";
 import { signApproval } from "#lib/services/approvals/decision/store";
-import { expectedEnvironment } from "#lib/services/approvals/read";
+import { describeMade, expectedEnvironment } from "#lib/services/approvals/read";
 import {
   approvalUrl,
   countPending,
@@ -54,9 +55,10 @@ import {
   type Standing,
 } from "./evaluate-policy";
 import {
+  countPast,
+  describeAsker,
   type NamedGroup,
   type Requester,
-  readAsker,
   readGroups,
   readRequester,
   requireEnrolled,
@@ -180,10 +182,6 @@ export interface AuthorizeInput {
   run?: string | undefined;
 }
 
-/** A standing approval itself is none that a run can claim. */
-export const canClaim = ({ status, grant }: Pick<AuthorizeResponse, "status" | "grant">): boolean =>
-  status === "approved" && grant === null;
-
 export interface Prepared {
   agent: FoundAgent | null;
   hidden: Hidden;
@@ -242,25 +240,35 @@ export async function previewDecision(
   return judge(context, db, standing, request, slugField);
 }
 
-/** Under the organization's lock, as `standing` was read. */
+/** `lock`: takes the organization's, after which all is read. */
 export async function prepareRequest(
   context: Context,
   tx: Executor,
   { principal, body }: { principal: Pick<KeyPrincipal, "organizationId" | "keyId">; body: AuthorizeBody },
-  standing: Standing,
+  lock: () => Promise<unknown> = async () => undefined,
 ): Promise<Prepared> {
   const { organizationId } = principal;
+  const fingerprint = computeFingerprint(organizationId, body);
+  const [, previouslyDenied, standing, agent, organization, past, groups] = await pipeline(
+    lock,
+    () => findPreviouslyDenied(tx, fingerprint),
+    () => readStanding(tx, organizationId, body),
+    () => findAgent(tx, body.agent_slug),
+    () => readIdentity(tx, organizationId),
+    () => countPast(tx, body.agent_slug),
+    () => readGroups(tx, organizationId, body),
+  );
   const createdAt = standing.at;
   requireTerms(body, createdAt);
-  const agent = await findAgent(tx, body.agent_slug);
-  const own = ownDemands(context, body, await readGroups(tx, organizationId, body));
+  const own = ownDemands(context, body, groups);
   const known = agent ?? { slug: body.agent_slug, public_key: null };
-  const fingerprint = computeFingerprint(organizationId, body);
-  const [asker, previouslyDenied, judged] = await Promise.all([
-    readAsker(tx, principal, agent, body.requester ?? null),
-    findPreviouslyDenied(tx, fingerprint, createdAt),
-    judge(context, tx, standing, describeJudged(organizationId, body, known, own, createdAt)),
-  ]);
+  const asker = describeAsker(organization, agent, past, body.requester ?? null);
+  const judged = await judge(
+    context,
+    tx,
+    standing,
+    describeJudged(organizationId, body, known, own, createdAt),
+  );
   const demands = applyJudged(own, judged);
   const requester = await readRequester(tx, principal, demands);
   if (judged.verdict === "ask") {
@@ -314,6 +322,12 @@ export interface Made extends Prepared {
   status: "pending" | "approved" | "denied";
   decision: { object: Uint8Array | null; usableUntil: string | null } | null;
 }
+
+/** A standing approval itself is none that a run can claim. */
+const isClaimed = (
+  { run }: Pick<AuthorizeInput, "run">,
+  { status, request }: Pick<Made, "status" | "request">,
+): boolean => run !== undefined && status === "approved" && request.grant === null;
 
 const toRow = ({ require_code }: Pick<AuthorizeBody, "require_code">, request: ApprovalRequest) => ({
   id: request.request_id,
@@ -383,7 +397,7 @@ export async function insertRequest(
     createdAt,
     agent: known = null,
   }: Omit<Made, "agent" | "demands" | "requester" | "previouslyDenied"> & Partial<Pick<Made, "agent">>,
-): Promise<string> {
+): Promise<{ agentId: string; written: Promise<unknown> }> {
   const { organizationId, isTest } = principal;
   const [agent] =
     known?.organization_id === organizationId
@@ -392,7 +406,7 @@ export async function insertRequest(
   if (!agent) throw slugTaken();
   // Somebody registered it in this moment, in another spelling than the rules saw.
   if (agent.slug !== request.agent_slug) throw new DecidedOtherwise();
-  const isClaimed = run !== undefined && canClaim({ status, grant: request.grant });
+  const claims = isClaimed({ run }, { status, request });
   const inserted = tx.insert(authorizationRequests).values({
     ...toRow(body, request),
     amends,
@@ -424,9 +438,9 @@ export async function insertRequest(
       human_authorization: decision.object,
       usable_until: decision.usableUntil === null ? null : new Date(decision.usableUntil),
     }),
-    ...(isClaimed && { claimed_at: databaseNow, run }),
+    ...(claims && { claimed_at: databaseNow, run }),
   });
-  const acts = isClaimed ? ["requested", "claimed"] : ["requested"];
+  const acts = claims ? ["requested", "claimed"] : ["requested"];
   const audited = acts.map((act) =>
     recordAudit(context, tx, {
       organizationId,
@@ -435,8 +449,7 @@ export async function insertRequest(
       subject: request.request_id,
     }),
   );
-  await Promise.all([inserted, ...audited]);
-  return agent.id;
+  return { agentId: agent.id, written: Promise.all([inserted, ...audited]) };
 }
 
 /** The answer as it is kept for an idempotent replay: without what lets somebody decide. */
@@ -461,24 +474,18 @@ export async function restoreSecrets(
   });
 }
 
-async function answerRequest(
-  context: Context,
+async function keepAnswer(
   tx: Executor,
-  { body, hold }: AuthorizeInput,
-  made: Made,
-  notified: number,
-): Promise<AuthorizeResponse> {
-  const { request } = made;
-  const response = { ...describe(context, body, made), notified };
-  if (hold !== null) {
-    await completeIdempotent(tx, hold, {
-      status: 201,
-      response: withoutSecrets(response),
-      authorizationId: request.request_id,
-      expiresAt: new Date(request.expires_at),
-    });
-  }
-  return response;
+  { hold }: Pick<AuthorizeInput, "hold">,
+  answer: AuthorizeResponse,
+): Promise<void> {
+  if (hold === null) return;
+  await completeIdempotent(tx, hold, {
+    status: 201,
+    response: withoutSecrets(answer),
+    authorizationId: answer.request_id,
+    expiresAt: new Date(answer.expires_at),
+  });
 }
 
 /*
@@ -574,33 +581,38 @@ async function createPendingRequest(context: Context, input: AuthorizeInput): Pr
   const { principal, body } = input;
   const { organizationId } = principal;
   return context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await lockAndRecheckKey(tx, principal, "operate");
-    await checkPendingLimit(context, tx, principal);
-    const standing = await readStanding(tx, organizationId, body);
-    const prepared = await prepareRequest(context, tx, input, standing);
+    const prepared = await prepareRequest(context, tx, input, () =>
+      pipeline(
+        () => lockOrganization(tx, organizationId),
+        () => lockAndRecheckKey(tx, principal, "operate"),
+        () => checkPendingLimit(context, tx, principal),
+      ),
+    );
     if (prepared.judged.verdict !== "ask") throw new DecidedOtherwise();
     const request = buildRequest(context, { organizationId, body, ...prepared });
     const made: Made = { ...prepared, request, status: "pending", decision: null };
-    await insertRequest(context, tx, { ...input, actor: toActor(principal) }, made);
+    const { written } = await insertRequest(context, tx, { ...input, actor: toActor(principal) }, made);
+    await written;
     const named = { id: request.request_id, organizationId };
     const { groupNames } = prepared.demands;
     const names = body.approvers ?? (groupNames.length === 0 ? null : groupNames);
-    return answerRequest(context, tx, input, made, await notifyApprovers(tx, named, names));
+    const notified = await notifyApprovers(tx, named, names);
+    const answer = { ...describe(context, body, made), notified };
+    await keepAnswer(tx, input, answer);
+    return answer;
   });
 }
 
 async function decideUnasked(context: Context, input: AuthorizeInput): Promise<AuthorizeResponse> {
   const { principal, body } = input;
   const { organizationId } = principal;
-  return decideAutomatically(context, organizationId, async (tx, signer) => {
-    await lockOrganization(tx, organizationId);
-    // The log waits meanwhile: what doesn't depend on each other goes to the database at once.
-    const [standing] = await Promise.all([
-      readStanding(tx, organizationId, body),
-      lockAndRecheckKey(tx, principal, "operate"),
-    ]);
-    const prepared = await prepareRequest(context, tx, input, standing);
+  const { answer, row } = await decideAutomatically(context, organizationId, async (tx, signer) => {
+    const prepared = await prepareRequest(context, tx, input, () =>
+      pipeline(
+        () => lockOrganization(tx, organizationId),
+        () => lockAndRecheckKey(tx, principal, "operate"),
+      ),
+    );
     const { judged, createdAt: decidedAt } = prepared;
     if (judged.verdict === "ask") throw new DecidedOtherwise();
     const { verdict: decision, decidedBy } = judged;
@@ -615,7 +627,13 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
           })
         : { object: null, usableUntil: null };
     const made: Made = { ...prepared, request, status: decision, decision: signed };
-    const agentId = await insertRequest(context, tx, { ...input, actor: toActor(principal) }, made);
+    const { agentId, written } = await insertRequest(
+      context,
+      tx,
+      { ...input, actor: toActor(principal) },
+      made,
+    );
+    const answer = { ...describe(context, body, made), notified: 0 };
     return {
       requestId: request.request_id,
       requestHash: requestHash(request),
@@ -624,9 +642,12 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
       decision,
       decidedAt,
       decidedBy,
-      answer: await answerRequest(context, tx, input, made, 0),
+      isClaimed: isClaimed(input, made),
+      written: Promise.all([written, keepAnswer(tx, input, answer)]),
+      answer,
     };
   });
+  return row === null ? answer : { ...answer, claimed: await describeMade(context, row, answer, principal) };
 }
 
 /** Rules and standing approvals may change between a look and its transaction: then the request is looked at again. */

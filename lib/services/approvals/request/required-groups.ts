@@ -15,10 +15,10 @@ import type { RequiredApprovers } from "#lib/protocol/approval/decided-by";
 import type { ShownNames } from "#lib/protocol/approval/shown-content";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { areGroups } from "#lib/services/accounts/approver-groups";
-import { readIdentity } from "#lib/services/accounts/domains";
+import type { OrganizationIdentity } from "#lib/services/accounts/domains";
 import { requesterMayApprove } from "#lib/services/accounts/members";
 import { readEnrolledMembers } from "#lib/services/accounts/roster-proofs";
-import type { FoundAgent } from "#lib/services/agents/agents";
+import { type FoundAgent, slugKey } from "#lib/services/agents/agents";
 import { byPeople } from "#lib/services/approvals/rows";
 import { type Demands, MAX_APPROVALS } from "./evaluate-policy";
 
@@ -136,35 +136,36 @@ export async function readRequester(
 const countAtMost = (rows: ReturnType<typeof sql>) =>
   sql`(SELECT count(*)::int FROM (${rows} LIMIT ${countedUpTo}) AS counted)`;
 
-async function readPast(tx: Executor, agent: FoundAgent | null): Promise<AgentPast> {
-  const nothing = { known_since: null, attestations: 0, requests: 0, denied: 0 };
-  if (agent === null) return nothing;
-  const { id, created_at } = agent;
-  const requests = sql`SELECT FROM authorization_requests WHERE agent_id = ${id}`;
-  const [counts] = await queryRows<Omit<AgentPast, "known_since">>(
+type CountedPast = Omit<AgentPast, "known_since">;
+
+export async function countPast(tx: Executor, slug: string): Promise<CountedPast | null> {
+  const requests = sql`SELECT FROM authorization_requests WHERE agent_id = a.id`;
+  const [counts = null] = await queryRows<CountedPast>(
     tx,
-    sql`SELECT ${countAtMost(sql`SELECT FROM attestations WHERE agent_id = ${id}`)} AS attestations,
+    sql`SELECT ${countAtMost(sql`SELECT FROM attestations WHERE agent_id = a.id`)} AS attestations,
       ${countAtMost(requests)} AS requests,
-      ${countAtMost(sql`${requests} AND status = 'denied' AND ${sql.raw(byPeople("decided_by"))}`)} AS denied`,
+      ${countAtMost(sql`${requests} AND status = 'denied' AND ${sql.raw(byPeople("decided_by"))}`)} AS denied
+      FROM agents AS a WHERE a.slug_key = ${slugKey(slug)}`,
   );
-  return { ...nothing, ...counts, known_since: created_at.toISOString() };
+  return counts;
 }
+
+const describePast = (agent: FoundAgent | null, past: CountedPast | null): AgentPast =>
+  agent === null || past === null
+    ? { known_since: null, attestations: 0, requests: 0, denied: 0 }
+    : { ...past, known_since: agent.created_at.toISOString() };
 
 export interface Asker {
   names: Omit<ShownNames, "group_names">;
   requestedBy: RequestedBy;
 }
 
-export async function readAsker(
-  tx: Executor,
-  { organizationId }: Pick<KeyPrincipal, "organizationId">,
+export function describeAsker(
+  organization: OrganizationIdentity | null,
   agent: FoundAgent | null,
+  past: CountedPast | null,
   requester: string | null,
-): Promise<Asker> {
-  const [organization, agent_past] = await Promise.all([
-    readIdentity(tx, organizationId),
-    readPast(tx, agent),
-  ]);
+): Asker {
   if (organization === null) throw new Error("a key's organization is gone");
   return {
     names: { agent_name: agent?.name ?? null, organization_name: organization.name },
@@ -172,7 +173,7 @@ export async function readAsker(
       requester,
       organization_mark: organization.mark,
       organization_domains: organization.domains,
-      agent_past,
+      agent_past: describePast(agent, past),
     },
   };
 }
