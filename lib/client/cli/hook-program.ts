@@ -4,7 +4,7 @@ import { endIfUnread, nodeIo } from "#lib/verifier/cli/node-io";
 import { fetchThroughProxy } from "#platform/fetch";
 import { hookSpec } from "./hook";
 import type { ClientIo } from "./io";
-import { fetchOnce, serve } from "./node-helper";
+import { fetchLightly, serve } from "./node-helper";
 import { nodeMachine } from "./node-machine";
 
 /** `stdin`: null if it is not read yet. `program`: the file that the agent runs. */
@@ -13,9 +13,7 @@ export function run(argv: readonly string[], stdin: Uint8Array | null, program: 
   const io: ClientIo = {
     ...nodeIo,
     readStdin: stdin === null ? nodeIo.readStdin : async () => stdin,
-    // A helper goes on asking: it keeps connections open.
-    fetch: (url, init) =>
-      fetchThroughProxy(url, init) ?? (argv[0] === "serve" ? fetch(url, init) : fetchOnce(String(url), init)),
+    fetch: (url, init) => fetchThroughProxy(url, init) ?? fetchLightly(String(url), init),
     apiKey: nodeIo.apiKey || undefined,
     // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
     serviceUrl: process.env["COUNTERSIGN_URL"] || undefined,

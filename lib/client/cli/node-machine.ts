@@ -31,7 +31,8 @@ async function realPath(file: string): Promise<string> {
 }
 
 async function isInside(file: string, folder: string): Promise<boolean> {
-  const way = path.relative(await realPath(folder), await realPath(file));
+  const [from, to] = await Promise.all([realPath(folder), realPath(file)]);
+  const way = path.relative(from, to);
   return way !== ".." && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
 }
 

@@ -394,18 +394,21 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
   const asked = await askForCall(hook, { ...action, signal: limits.last }).catch((error: unknown) => {
     throw limits.end.aborted ? limits.end.reason : error;
   });
-  const title: Facts[number] = ["what", describeToolCall(hook.call.tool, hook.call.input).title];
-  const shown = formatFacts("A tool call is waiting for a human.", [title, ...toFacts(asked.request)]);
+  const describeWaiting = () => {
+    const title: Facts[number] = ["what", describeToolCall(hook.call.tool, hook.call.input).title];
+    return formatFacts("A tool call is waiting for a human.", [title, ...toFacts(asked.request)]);
+  };
   let isDeferred = false;
   try {
     // Rules and standing approvals have decided by now: there is nobody to show it to.
     if (describeUnasked(asked.request.decided_by, asked.request.status) === null)
-      await showToOperator(hook, asked, shown);
+      await showToOperator(hook, asked, describeWaiting());
     return await waitForHuman(hook, asked, limits.end);
   } catch (error) {
     if (error instanceof NotApprovedError) return explainDenial(error);
     isDeferred = canDefer(hook) && limits.end.aborted && limits.isLate();
-    if (isDeferred) return { permission: "defer", reason: "No human has decided yet.", message: shown };
+    if (isDeferred)
+      return { permission: "defer", reason: "No human has decided yet.", message: describeWaiting() };
     await cancel(hook, asked.request.request_id);
     if (limits.end.aborted && limits.isLate()) return denyLate(hook);
     throw error;

@@ -21,9 +21,10 @@ export async function openService(command: Command, call: ToolCall): Promise<Ser
   const { io, line } = command;
   const keyFile = single(line, "key-file");
   // A call that has run must be attested, wherever the agent has gone meanwhile.
-  if (call.outcome === null)
-    for (const path of [io.machine.programPath, keyFile]) await requireOutside(command, call, path);
-  const apiKey = keyFile === undefined ? io.apiKey : (await readText(io, keyFile)).trim() || undefined;
+  const guarded = call.outcome === null ? [io.machine.programPath, keyFile] : [];
+  const outside = guarded.map((path) => requireOutside(command, call, path));
+  const [text] = await Promise.all([keyFile === undefined ? io.apiKey : readText(io, keyFile), ...outside]);
+  const apiKey = text?.trim() || undefined;
   const withKey = { ...command, io: { ...io, apiKey } };
   requireKey(withKey);
   return connect(withKey);
@@ -35,11 +36,14 @@ async function requireOutside(
   path: string | undefined,
 ): Promise<void> {
   if (path === undefined) return;
-  for (const working of [...machine.workingFolders, ...(folder === undefined ? [] : [folder])])
-    if (await machine.isInside(path, working))
+  const working = new Set([...machine.workingFolders, ...(folder === undefined ? [] : [folder])]);
+  const requireOne = async (one: string) => {
+    if (await machine.isInside(path, one))
       throw new CountersignError(
-        `${path} is inside the agent's working folder ${working}, where the agent can change it. See: countersign hook install`,
+        `${path} is inside the agent's working folder ${one}, where the agent can change it. See: countersign hook install`,
       );
+  };
+  await Promise.all([...working].map(requireOne));
 }
 
 export function print({ io }: Command, answer: object | null): void {
