@@ -62,10 +62,15 @@ def authorize_once(
     idempotency_key: str | None = None,
     timeout: float = TIMEOUT_SECONDS,
     ends_at: float | None = None,
+    run: str | None = None,
 ) -> Flow[tuple[AuthorizationRequest, bool]]:
-    """True: the request was made before, and this is how it was then."""
+    """True: the request was made before, and this is how it was then.
+
+    ``run``: claims, as ``claim`` does, what a standing approval or a rule gives at once.
+    """
     key = idempotency_key or service.random_uuid()
-    answer = yield from send(service, Request("POST", "/v1/authorize", request, key, timeout=timeout, ends_at=ends_at))
+    path = "/v1/authorize" if run is None else f"/v1/authorize?run={quote(run, safe='')}"
+    answer = yield from send(service, Request("POST", path, request, key, timeout=timeout, ends_at=ends_at))
     return cast("AuthorizationRequest", answer.json()), answer.is_replayed
 
 
@@ -234,7 +239,14 @@ def require_approval(
 
     An "approved" from anywhere else (a framework's state, a message, a webhook) can be forged or out of date.
     """
-    approved = require_approved((yield from read_amended(service, request_id)))
+    return require_fit((yield from read_amended(service, request_id)), read_about_to_run)
+
+
+def require_fit(
+    state: AuthorizationState, read_about_to_run: Callable[[AuthorizationState], AboutToRun]
+) -> AuthorizationState:
+    """``state``: what the service has just answered."""
+    approved = require_approved(state)
     # Without the scope read or hook this isn't known. The claim that follows finds out.
     if (attestation_id := approved.get("attestation_id")) is not None:
         raise ApprovalUsedError(attestation_id)

@@ -192,18 +192,20 @@ def wait_for_claim(
     """
     request_id: str | None = None
     try:
-        asked, key = yield from _ask(service, request, gating, inputs)
+        asked, key = yield from _ask(service, request, gating, inputs, claimant=claimant)
         request_id = asked["request_id"]
+        claimed = asked.get("claimed")
         if (on_request := gating.options.get("on_request")) is not None:
             yield from call(on_request, asked)
-        if gating.options.get("wait", True):
+        if claimed is None and gating.options.get("wait", True):
             timeout, on_question = gating.options.get("timeout"), gating.options.get("on_question")
             yield from calls.wait_for_decision(service, request_id, timeout, on_question, is_following=True)
-        confirmed, copy = yield from confirm_approval(service, request_id, request, gating, inputs)
+        confirmed, copy = yield from confirm_approval(service, request_id, request, gating, inputs, claimed)
         approved_id = confirmed["request_id"]
         if approved_id in unbacked:
             raise ApprovalClaimedError
-        yield from calls.claim(service, approved_id, f"{key}-{claimant}")
+        if claimed is None:
+            yield from calls.claim(service, approved_id, f"{key}-{claimant}")
         return confirmed, copy, key
     except BaseException as error:
         # An ended wait, a cancelled task, a pressed Ctrl+C: nobody should approve what can't run any more.
@@ -258,15 +260,19 @@ def _ask(
     inputs: object,
     timeout: float = TIMEOUT_SECONDS,
     ends_at: float | None = None,
+    claimant: str | None = None,
 ) -> Flow[tuple[AuthorizationRequest, str]]:
     """The request, and the key under which it was asked.
 
     An equal call that was attested has run: this one is a new question, under a key made of the used request's. One that
-    was claimed and not attested is still the same call.
+    was claimed and not attested is still the same call. ``claimant``: claims what a standing approval or a rule gives at
+    once, in the same request, for a call that runs next.
     """
     body, key = _write_request(request, gating, inputs)
     for _ in range(_MAX_REPEATS + 1):
-        asked, is_replayed = yield from calls.authorize_once(service, body, key, timeout, ends_at)
+        asked, is_replayed = yield from calls.authorize_once(
+            service, body, key, timeout, ends_at, None if claimant is None else f"{key}-{claimant}"
+        )
         if not is_replayed:
             return asked, key
         # A stored answer has the status that it had.
@@ -281,7 +287,12 @@ def _ask(
 
 
 def confirm_approval(
-    service: Service, request_id: str, request: AuthorizeRequest, gating: Gating, inputs: object
+    service: Service,
+    request_id: str,
+    request: AuthorizeRequest,
+    gating: Gating,
+    inputs: object,
+    claimed: AuthorizationState | None = None,
 ) -> Flow[tuple[AuthorizationState, Any]]:
     """Raises, or the action may run with the copy, which is what was approved."""
     sealed: list[Sealed] = []
@@ -290,7 +301,10 @@ def confirm_approval(
         sealed.append(seal_inputs(amend_inputs(seal_inputs(inputs).copy, approved)))
         return calls.AboutToRun(request["agent_slug"], request["action"], sealed[-1].hash)
 
-    confirmed = yield from calls.require_approval(service, request_id, about_to_run)
+    if claimed is None:
+        confirmed = yield from calls.require_approval(service, request_id, about_to_run)
+    else:
+        confirmed = calls.require_fit(claimed, about_to_run)
     if confirmed.get("amends") is not None:
         gating.require_schema(sealed[-1].copy)
     return confirmed, sealed[-1].copy

@@ -306,12 +306,16 @@ async function waitForClaim<Inputs>(
   };
   try {
     const late = signal && endLater(service, signal, over.signal);
-    const { key } = await askOnce(service, { ...action, onRequest, signal: late }, inputs);
-    if (wait) await waitForAmended(service, requestId, { signal, onQuestion: action.onQuestion });
-    const confirmed = await confirmApproval(service, requestId, action, inputs);
+    const claimAs = (key: string) => `${key}-${clientId}`;
+    const asked = await askOnce(service, { ...action, onRequest, signal: late }, inputs, { claimAs });
+    const { key } = asked;
+    const { claimed } = asked.request;
+    if (wait && !claimed) await waitForAmended(service, requestId, { signal, onQuestion: action.onQuestion });
+    const claimNow = claimed && (async () => claimed);
+    const confirmed = await confirmApproval(service, requestId, action, inputs, claimNow);
     const { request_id: approvedId } = confirmed.authorization;
     if (unbacked.has(approvedId)) throw new ApprovalClaimedError();
-    await claim(service, approvedId, `${key}-${clientId}`, { signal });
+    if (!claimed) await claim(service, approvedId, claimAs(key), { signal });
     signal?.throwIfAborted();
     return { ...confirmed, key };
   } catch (error) {
@@ -374,13 +378,14 @@ const maxRepeats = 100;
 /**
  * The request of this call, with its status of now. It is made if there is none yet. An equal call that was attested has
  * run: this one is a new question, under a key made of the used request's. One that was claimed and not attested is still
- * the same call. `isFirstWanted`: the first such request, also if it was used.
+ * the same call. `isFirstWanted`: the first such request, also if it was used. `claimAs`: claims what a standing approval or
+ * a rule gives at once, in the same request, for a call that runs next.
  */
 export async function askOnce(
   service: Service,
   action: GatedAction,
   inputs: unknown,
-  { isFirstWanted = false, run }: { isFirstWanted?: boolean; run?: string | undefined } = {},
+  { isFirstWanted = false, claimAs }: { isFirstWanted?: boolean; claimAs?: (key: string) => string } = {},
 ): Promise<AskedOnce> {
   const {
     runId: _run,
@@ -408,7 +413,7 @@ export async function askOnce(
   const first = buildKey(action, copy);
   let key = first;
   for (let repeats = 0; repeats <= maxRepeats; repeats += 1) {
-    const asked = await authorizeOnce(service, body, { idempotencyKey: key, signal, run });
+    const asked = await authorizeOnce(service, body, { idempotencyKey: key, signal, run: claimAs?.(key) });
     const { request } = asked;
     const state = await readReplayed(service, asked, signal);
     if (typeof state?.used_at !== "string" || isFirstWanted) {

@@ -155,7 +155,7 @@ const ask = async (
   // A call that has run claims nothing any more.
   ...(await askOnce(service, action, call.input, {
     isFirstWanted,
-    run: call.outcome === null ? run : undefined,
+    ...(call.outcome === null && { claimAs: () => run }),
   })),
 });
 
