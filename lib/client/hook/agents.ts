@@ -577,7 +577,7 @@ const rows = {
   },
   openhands: {
     name: "OpenHands",
-    tried: null,
+    tried: "1.58.2",
     fates: ["runs", "runs", "runs"],
     subagents: "not known",
     tells: "completed or failed by a shell's exit code, else nothing",
