@@ -71,6 +71,31 @@ describe("gate", () => {
     expect(await count(action)).toEqual({ asked: 1, attested: 1 });
   });
 
+  it("claims in its request what a rule gives at once, for itself alone", async () => {
+    const { key: owner } = await test.createKey("dev@example.com", ["rules"]);
+    const text = '@id("all") permit (principal, action, resource);';
+    const put = (mode: string) => test.call("PUT", "/v1/rules", { key: owner, body: { mode, text } });
+    expect((await put("enforce")).status).toBe(200);
+    const sent: string[] = [];
+    const honest = fetchFrom(test);
+    const fetch: Fetch = (url, init) => {
+      sent.push(new URL(url).pathname);
+      return honest(url, init);
+    };
+    const client = createCountersign({ baseUrl: "http://localhost:3000", apiKey: key, fetch });
+    const action = newAction({ onRequest: undefined });
+    const other = vi.fn();
+    const gated = await client.gate(action, inputs(), async () => {
+      await expect(clientOf(test, key).gate(action, inputs(), other)).rejects.toThrow(ApprovalClaimedError);
+      return "paid";
+    });
+    await put("off");
+    expect([gated.result, sent]).toEqual(["paid", ["/v1/authorize", "/v1/attest"]]);
+    expect(other).not.toHaveBeenCalled();
+    expect(gated.attestation.human_approval).toMatchObject({ method: "rule" });
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
   describe("with changes of an approver", () => {
     const asked = { amount: 100, payee: "Example Ltd", isUrgent: true };
     const schema = {
@@ -552,7 +577,7 @@ describe("gate", () => {
     const asking = new AbortController();
     const honest = fetchFrom(test);
     const fetch: Fetch = async (url, init) => {
-      if (url.endsWith("/v1/authorize")) asking.abort(new Error("enough"));
+      if (new URL(url).pathname === "/v1/authorize") asking.abort(new Error("enough"));
       return honest(url, init);
     };
     const early = newAction({ signal: asking.signal, onRequest: undefined });
