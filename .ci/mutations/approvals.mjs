@@ -262,7 +262,7 @@ export const mutations = [
   {
     threat: "A standing approval of one person decides",
     file: "lib/services/approvals/request/evaluate-policy.ts",
-    from: "        meetsDemands(given, request.own) &&\n",
+    from: "      meetsDemands(given, request.own) &&\n",
     to: "",
     test: "lib/services/approvals/unasked.service.test.ts",
   },
@@ -333,7 +333,7 @@ export const mutations = [
     threat: "An approval is used after it was taken back",
     file: "lib/services/approvals/request/evaluate-policy.ts",
     from: "if (standing.is_frozen)",
-    to: 'if (standing.agent_id === "")',
+    to: 'if (standing.agent_slug === "")',
     test: "lib/services/agents/freeze.service.test.ts",
   },
   {

@@ -93,8 +93,15 @@ async function examineHook(
   { dialect, name, file, line, isBefore }: Found,
   add: Add,
 ): Promise<void> {
-  if (/^http:/.test(line))
-    return add("ok", `${name}: a hook of type http in ${file}; its helper needs hook serve --port`);
+  if (/^https?:/.test(line)) {
+    const asked = io.fetch(line, { signal: AbortSignal.timeout(answerMs) });
+    const isAnswered = await asked.then(
+      () => true,
+      () => false,
+    );
+    const says = isAnswered ? "" : `, and nothing answers at ${line}: is hook serve --port running?`;
+    return add(isAnswered ? "ok" : "fault", `${name}: a hook of type http in ${file}${says}`);
+  }
   const words = splitWords(line);
   const at = words.findIndex((word) => /countersign(?:-hook)?\.[cm]js$/.test(word));
   const [node = "", program = ""] = [words[at - 1], words[at]];

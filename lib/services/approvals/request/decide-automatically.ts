@@ -47,7 +47,7 @@ interface AtOnceItem extends DecisionLeaf {
 async function admit(tx: Executor, items: AtOnceItem[]): Promise<(AppError | null)[]> {
   const verdicts: (AppError | null)[] = [];
   for (const item of items) {
-    // What the one before writes must be there for this one's reads, and outlast its rollback.
+    // Rows of the request before: this one's reads must see them, and its rollback must leave them.
     if (verdicts.length > 0) await untilSent();
     try {
       // Roll back the writes of a refused request, so that they aren't committed with the others.

@@ -214,7 +214,7 @@ interface Row {
   spent: string;
 }
 
-/** Of the agent `a`: not taken back, not over, and of the key and code that it has now; oldest first. */
+/** Standing approvals of the agent `a`: not taken back, not over, and of the key and code that it has now; oldest first. */
 const selectActiveGrants = sql`SELECT json_agg(json_build_object('request_id', g.request_id,
     'request', convert_from(r.request, 'UTF8'), 'terms', g.terms, 'request_hash', g.request_hash,
     'authorization_hash', g.authorization_hash, 'environment', g.environment, 'uses', usage.uses, 'spent', usage.spent)
