@@ -8,6 +8,7 @@ import path from "node:path";
 import { ml_dsa44 } from "@noble/post-quantum/ml-dsa.js";
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { bindRequest, type HumanAuthorization, requestHash } from "#lib/protocol/approval/approval";
+import { usableUntil } from "#lib/protocol/approval/decided-by";
 import {
   base64Decode,
   base64Encode,
@@ -17,8 +18,9 @@ import {
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { computeKeyId } from "#lib/protocol/keys/ed25519";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
-import { disclosureMessages } from "#lib/protocol/presentation/disclosure";
+import { disclosureMessages, PUBLIC_MESSAGE_NAMES, zkPredicate } from "#lib/protocol/presentation/disclosure";
 import { derivePresentation, signMessages } from "#lib/protocol/presentation/presentation";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { signEnvelope } from "#lib/protocol/statement/dsse";
@@ -40,9 +42,11 @@ import {
 } from "#lib/protocol/tlog/checkpoint";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
-import { testKeyPair, testPayload } from "./disclosure";
+import { makeBoundedReceipt } from "./bounded-receipt";
+import { ATTESTATION_ID, testKeyPair, testPayload } from "./disclosure";
 import {
   enrolledRequest,
+  groupId,
   listBadAmendments,
   listBadDeputies,
   listBadLists,
@@ -54,23 +58,40 @@ import {
   makeMlDsaAuthorization,
   otherHashes,
 } from "./enrolled-approvals";
-import { addTestLogEntry, signForTest, testKeyId } from "./human-authorization";
+import {
+  addTestLogEntry,
+  makeTestAuthorization,
+  signForTest,
+  testKeyId,
+  testShown,
+} from "./human-authorization";
 import { listOpenings } from "./openings";
-import { forge, type Json, type PackedFiles, pack, unpack } from "./packs";
+import { forge, type Json, type PackedFiles, pack, parse, unpack } from "./packs";
+import {
+  approveByGrant,
+  approveByPeople,
+  createSignedLog,
+  makePlantedPack,
+  ruledBy,
+  signedTerms,
+} from "./signed-packs";
 
 export const conformanceVersion = 1;
 export const conformanceFolder = path.resolve("public/vectors/conformance");
 const golden = "../1.0.0";
 
-type Kind = "receipt" | "approval" | "presentation" | "record" | "pack";
+type Kind = "receipt" | "approval" | "presentation" | "record" | "pack" | "chain";
 /** Parts of a verifier that some don't have. */
-type Part = "pairing" | "post_quantum" | "record" | "pack";
+type Part = "pairing" | "post_quantum" | "record" | "pack" | "report" | "chain";
 
 export interface ConformanceCase {
   name: string;
   kind: Kind;
   file: string;
   keys: string;
+  /** Those of further instances, and the receipts after the first: of a chain. */
+  other_keys?: string[];
+  parents?: string[];
   /** Attestation keys that alone are trusted of those, with what they have signed for. */
   pinned?: string[];
   /** Receipts that somebody holds of a record. */
@@ -81,15 +102,16 @@ export interface ConformanceCase {
   /** One of the checks that fail. */
   failed?: string;
   /** Status of checks where the verdict doesn't show that they ran. */
-  checks?: Record<string, "pass" | "not_applicable">;
+  checks?: Record<string, string>;
   needs?: Part[];
 }
 
 const readGolden = (name: string) => readFileSync(path.resolve("public/vectors/1.0.0", name), "utf8");
 const parseGolden = (name: string): Json => JSON.parse(readGolden(name));
 
-const service = createLocalSigner(Buffer.alloc(32, 7).toString("base64"), "test");
-const log = createLocalSigner(Buffer.alloc(32, 8).toString("base64"), "test");
+const makeSigner = (fill: number) => createLocalSigner(Buffer.alloc(32, fill).toString("base64"), "test");
+const service = makeSigner(7);
+const log = makeSigner(8);
 const origin = "countersign.example/log";
 const logKey = makeVerifierKey(origin, 1, log.publicKey);
 const makeSecond = (name: string, fill: number) => {
@@ -98,6 +120,15 @@ const makeSecond = (name: string, fill: number) => {
 };
 const secondKey = makeSecond(origin, 8);
 const otherOrigin = "other.example/log";
+
+/** Service and log that sign an attestation. */
+const home = { service, log, logKey };
+type Instance = typeof home;
+const otherLog = makeSigner(12);
+const other: Instance = {
+  ...{ service: makeSigner(11), log: otherLog },
+  logKey: makeVerifierKey(otherOrigin, 1, otherLog.publicKey),
+};
 
 /** The line that `key` signs for this tree, or as if it were of `claimed`. */
 function makeSecondLine(note: string, key = secondKey, claimed: VerifierKey = key): string {
@@ -121,19 +152,25 @@ function makeKeyEvent(purpose: string, publicKey: Uint8Array): JsonObject {
   return { event: "made", purpose, payload: new TextDecoder().decode(payload), signature };
 }
 
+function listKeys({ service, logKey }: Instance) {
+  const { publicKey } = service;
+  const names = { key_id: computeKeyId(publicKey), public_key: base64Encode(publicKey) };
+  const validity = { valid_from_index: 0, valid_to_index: null, status: "active" };
+  return {
+    keys: [{ ...names, log_origin: logKey.name, ...validity }],
+    log: { origin: logKey.name, vkey: encodeVerifierKey(logKey) },
+  };
+}
+
+const homeKeys = listKeys(home);
 const keys = {
-  keys: [
-    {
-      ...{ key_id: testKeyId, public_key: base64Encode(service.publicKey), log_origin: origin },
-      ...{ valid_from_index: 0, valid_to_index: null, status: "active" },
-    },
-  ],
-  log: { origin, vkey: encodeVerifierKey(logKey), post_quantum_vkey: encodeVerifierKey(secondKey) },
+  ...homeKeys,
+  log: { ...homeKeys.log, post_quantum_vkey: encodeVerifierKey(secondKey) },
   key_events: [makeKeyEvent("log", log.publicKey), makeKeyEvent("log_post_quantum", secondKey.publicKey)],
 };
 
 /** Presentation of a private attestation, with "random" numbers that are the same each time. */
-async function makePresentation(): Promise<Json> {
+async function makePresentation(attestationId?: string): Promise<Json> {
   const keyPair = await testKeyPair();
   const credential = await signMessages(keyPair, disclosureMessages(testPayload(keyPair.publicKey)));
   let count = 0;
@@ -146,6 +183,8 @@ async function makePresentation(): Promise<Json> {
   };
   Object.defineProperty(webcrypto, "getRandomValues", { value: fixed, configurable: true });
   try {
+    if (attestationId !== undefined)
+      return await derivePresentation(credential, PUBLIC_MESSAGE_NAMES, { kind: "public", attestationId });
     return await derivePresentation(credential, ["agent_slug", "human_approved"], {
       ...{ kind: "audience", audience: "https://bank.example", nonce: "n-1" },
       ...{ issuedAtSeconds: 1_795_000_000, expiresAtSeconds: 4_000_000_000 },
@@ -171,51 +210,58 @@ interface Entry {
   payloadHash: Uint8Array;
 }
 
-/** A log that one agent's attestations are all of; `lie`: what the service signs otherwise of the last. */
-async function makeHistory(count: number, lie: Partial<ActionPredicate> = {}, said = 1): Promise<Entry[]> {
+/** A log that one agent's attestations are all of; `said` begins their ids. */
+function openLog({ service, log, logKey }: Instance, said = 1) {
   const leaves: Uint8Array[] = [];
-  const entries: Entry[] = [];
-  let head = emptyRecord(agent_id);
-  for (let i = 0; i < count; i += 1) {
-    const isLast = i === count - 1;
-    const timestamp = `2026-11-21T09:0${i}:00.000Z`;
-    const action = isLast && said !== 1 ? "Sent another mail" : `Sent mail ${i + 1}`;
+  const key_id = computeKeyId(service.publicKey);
+  let record = emptyRecord(agent_id);
+  return async (action: string, lie: Partial<ActionPredicate> = {}): Promise<Entry> => {
+    const index = leaves.length;
+    const timestamp = `2026-11-21T09:0${index}:00.000Z`;
     const predicate: ActionPredicate = {
-      ...{ attestation_id: idOf(10 * said + i), timestamp, key_id: testKeyId, organization: idOf(1) },
-      ...{ is_public: true, salt: base64Encode(new Uint8Array(16).fill(i)) },
-      record: { agent_id, sequence: i + 1, previous: hexEncode(head.link) },
+      ...{ attestation_id: idOf(10 * said + index), timestamp, key_id, organization: idOf(1) },
+      ...{ is_public: true, salt: base64Encode(new Uint8Array(16).fill(index)) },
+      record: { agent_id, sequence: index + 1, previous: hexEncode(record.link) },
       request: { agent_slug: "mail-bot", action, inputs_hash: `sha256:${"a".repeat(64)}` },
       registered: { agent_public_key: null, code_hash: null, tool_manifest_hash: null },
       verdicts: { agent_authenticated: null, code_hash_verified: null, tools_authorized: null },
       human_approval: { method: "none" },
-      ...(isLast && lie),
+      ...lie,
     };
     const payload = buildActionStatement(predicate);
     const payloadHash = sha256(payload);
     const envelope = await signEnvelope(payload, service.publicKey, (bytes) => service.sign(bytes));
     const entry = encodeLogLeaf(makeLogLeaf(envelope, service.publicKey));
     leaves.push(leafHash(entry));
-    const root = rootOfLeafHashes(leaves);
-    const size = leaves.length;
-    const proof = inclusionRanges(i, size).map(([from, to]) => rootOfLeafHashes(leaves.slice(from, to)));
+    const [size, root] = [leaves.length, rootOfLeafHashes(leaves)];
+    const proof = inclusionRanges(index, size).map(([from, to]) => rootOfLeafHashes(leaves.slice(from, to)));
+    const head = { origin: logKey.name, size, root };
     const answer = {
       ...{ attestation_id: predicate.attestation_id, agent_slug: "mail-bot", action },
-      ...{ inputs_hash: predicate.request["inputs_hash"], timestamp, key_id: testKeyId, is_public: true },
+      ...{ inputs_hash: predicate.request["inputs_hash"], timestamp, key_id, is_public: predicate.is_public },
       payload: new TextDecoder().decode(payload),
       payload_hash: hexEncode(payloadHash),
       signature: base64Encode(service.sign(payload)),
       envelope_signature: base64Encode(envelope.signature),
       record: predicate.record,
       log: {
-        ...{ origin, index: i, tree_size: size, entry: base64Encode(entry) },
+        ...{ origin: logKey.name, index, tree_size: size, entry: base64Encode(entry) },
         inclusion_proof: proof.map(base64Encode),
-        checkpoint: await signCheckpoint({ origin, size, root }, logKey, (bytes) => log.sign(bytes)),
+        checkpoint: await signCheckpoint(head, logKey, (bytes) => log.sign(bytes)),
       },
     };
-    head = extendRecord(head, payloadHash);
-    entries.push({ answer, payloadHash });
-  }
-  return entries;
+    record = extendRecord(record, payloadHash);
+    return { answer, payloadHash };
+  };
+}
+
+/** `lie`: what the service signs otherwise of the last. */
+async function makeHistory(count: number, lie: Partial<ActionPredicate> = {}, said = 1): Promise<Entry[]> {
+  const append = openLog(home, said);
+  const entries: Entry[] = [];
+  for (let i = 1; i < count; i += 1) entries.push(await append(`Sent mail ${i}`));
+  const action = said === 1 ? `Sent mail ${count}` : "Sent another mail";
+  return [...entries, await append(action, lie)];
 }
 
 function toRecord(entries: readonly Entry[]): Json {
@@ -485,6 +531,74 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
   await sign("signed: a verdict without what it needs", "agent_signature", {
     verdicts: { agent_authenticated: true, code_hash_verified: null, tools_authorized: null },
   });
+  const isSaid = { agent_authenticated: null, code_hash_verified: null, tools_authorized: null };
+  await sign("signed: a code hash that fits, where none was registered", "code_hash", {
+    verdicts: { ...isSaid, code_hash_verified: true },
+  });
+  await sign("signed: tools that are allowed, where none were registered", "tools", {
+    verdicts: { ...isSaid, tools_authorized: true },
+  });
+  const zkKeyPair = await testKeyPair();
+  await sign(
+    "signed: a zero-knowledge proof that isn't there",
+    "zk_proof",
+    { zk: zkPredicate(zkKeyPair.publicKey) },
+    (one) => {
+      one.zk_proof = null;
+    },
+  );
+  const [ownKey] = homeKeys.keys;
+  addKeys("keys-retired.json", { ...served, keys: [{ ...ownKey, valid_to_index: 1, status: "retired" }] });
+  add("receipt", "signed: by a key that was retired before", later?.answer, "key_validity", {
+    keys: "keys-retired.json",
+  });
+  addKeys("keys-of-the-golden-log.json", { ...parseGolden("keys.json"), keys: homeKeys.keys });
+  push("receipt", "tlog-proof of an entry by an unknown key", `${golden}/receipt.tlog-proof`, "entry_key", {
+    keys: "keys-of-the-golden-log.json",
+  });
+
+  /* Times by others' clocks. */
+  const made_at = 1_795_000_000;
+  const { trust } = await makeBoundedReceipt({ made: made_at });
+  addKeys("keys-with-a-witness.json", {
+    keys: trust.keys.map(({ keyId, publicKey }) => ({
+      ...{ key_id: keyId, public_key: base64Encode(publicKey), valid_from_index: 0, valid_to_index: null },
+    })),
+    log: {
+      ...{ origin: trust.logKeys[0]?.name, vkey: trust.logKeys.map(encodeVerifierKey)[0] },
+      witnesses: { members: trust.witnesses?.map((key) => ({ vkey: encodeVerifierKey(key) })) },
+    },
+  });
+  const bounded = async (
+    name: string,
+    verdict: string,
+    clocks: { after?: number; before?: number },
+    more: More & { change?: (copy: Json) => void } = {},
+  ) => {
+    const { change = () => {}, ...rest } = more;
+    const { answer } = await makeBoundedReceipt({ made: made_at, ...clocks });
+    add("receipt", name, changed(answer, change), verdict, { keys: "keys-with-a-witness.json", ...rest });
+  };
+  const [earlier, afterwards] = [{ after: made_at - 10 }, { before: made_at + 10 }];
+  await bounded(
+    "between two times of a witness",
+    "valid",
+    { ...earlier, ...afterwards },
+    { checks: { not_before: "pass", not_after: "pass" } },
+  );
+  await bounded("signed: before the checkpoint that it names", "not_before", { after: made_at + 10 });
+  await bounded("beside another checkpoint than it names", "not_before", earlier, {
+    change: (one) => {
+      one.time_bounds.checkpoint = one.log.checkpoint;
+    },
+  });
+  await bounded("signed: after the checkpoint that covers it", "not_after", { before: made_at - 10 });
+  await bounded("covered by a checkpoint that another log signed", "not_after", afterwards, {
+    change: ({ time_bounds }) => {
+      time_bounds.anchors[0].checkpoint = later?.answer.log.checkpoint;
+    },
+  });
+
   await sign("signed: an asserted approval that nobody asserted", "human_authorization", {
     human_approval: { method: "hash", approver_hash: null },
   });
@@ -526,6 +640,11 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
     add("approval", name, content, verdict, more);
   const whole = makeEnrolledAuthorization();
   const enrolled = await addLog(whole);
+  const others = await addLog(makeAmendedAuthorization());
+  addKeys("keys-retired-at-once.json", {
+    ...served,
+    keys: [{ ...ownKey, valid_to_index: 0, status: "retired" }],
+  });
   approval("three passkeys of two groups", "valid", enrolled);
   approval(
     "another amount",
@@ -541,6 +660,110 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
       one.signature = flipBase64(one.signature);
     }),
   );
+  /** Signed as it is after the change, a binding that doesn't follow among it. */
+  const signedAs = (authorization: HumanAuthorization, change: (copy: Json) => void) =>
+    addLog(signForTest(changed(authorization, change)));
+  const otherHash = "ab".repeat(32);
+  const { approvals: proven, log: _log, ...asked } = parseGolden("human-authorization.json");
+  const goldenLie = (change: (copy: Json) => void) =>
+    lied({ ...asked, approvals: proven, key_id: testKeyId }, change);
+  for (const [what, check, change] of [
+    [
+      "another action for World",
+      "world_action",
+      (one) => (one.binding.world_action = asked.binding.world_action),
+    ],
+    ["another signal for World", "signal", (one) => (one.binding.signal = `0x${otherHash}`)],
+    [
+      "approvals of what a rule allowed",
+      "decided_by",
+      (one) => {
+        const named = { ruleset_hash: otherHash, policy_ids: ["p"], context_hash: otherHash };
+        one.decided_by = { kind: "rule", ...named };
+        one.usable_until = usableUntil(one);
+      },
+    ],
+    [
+      "usable for longer than it was asked for",
+      "usable",
+      (one) => (one.usable_until = "2027-01-01T00:00:00.000Z"),
+    ],
+    ["people of a test", "environment", (one) => (one.environment = "staging")],
+  ] as [string, string, (copy: Json) => void][])
+    approval(`signed: ${what}`, check, await signedAs(whole, change));
+  const four = { ...enrolledRequest, approvals_required: 4 };
+  approval(
+    "signed: three passkeys where four are required",
+    "approval_count",
+    await addLog(makeEnrolledAuthorization([0, 1, 2], four)),
+  );
+  const world = makeTestAuthorization();
+  approval("two proofs of personhood, checked by World", "valid", await addLog(world), {
+    needs: ["pairing"],
+  });
+  for (const [what, check, change] of [
+    [
+      "one human twice",
+      "distinct_humans",
+      ({ approvals }) => (approvals[1].nullifier_hash = approvals[0].nullifier_hash),
+    ],
+    [
+      "a root that isn't the proof's",
+      "anchors",
+      ({ approvals }) => (approvals[0].anchor.root = approvals[0].anchor.block_hash),
+    ],
+  ] as [string, string, (copy: Json) => void][])
+    approval(`signed: ${what}`, check, await signedAs(world, change));
+  approval(
+    "signed: a lower level than required",
+    "level",
+    await goldenLie((one) => {
+      one.request.required_level = "orb";
+      one.approvals[0].level = "device";
+    }),
+  );
+  approval(
+    "signed: a proof of personhood over another request",
+    "proofs",
+    await goldenLie((one) => {
+      one.request.action = "Pay 99,999 EUR to Example GmbH";
+    }),
+    { needs: ["pairing"] },
+  );
+  const inLog = (name: string, check: string, change: (log: Json) => void, more: More = {}) =>
+    approval(
+      name,
+      check,
+      changed(enrolled, ({ log: place }) => change(place)),
+      more,
+    );
+  inLog("a log entry of another approval", "logged_decision", (place) => {
+    Object.assign(place, others["log"]);
+  });
+  inLog("another index in the log", "log_inclusion", (place) => {
+    place.index = 1;
+  });
+  inLog("another root in the checkpoint", "checkpoint_signature", (place) => {
+    const [name, size] = place.checkpoint.split("\n");
+    place.checkpoint = place.checkpoint.replace(
+      /.*\n.*\n.*/,
+      [name, size, base64Encode(new Uint8Array(32))].join("\n"),
+    );
+  });
+  inLog("another size of the tree", "decision_log", (place) => {
+    place.tree_size = 2;
+  });
+  approval("signed: after the key was retired", "entry_key", enrolled, { keys: "keys-retired-at-once.json" });
+  approval("in an answer about another request", "restated_fields", {
+    ...{ request_id: "areq_other", human_authorization: enrolled },
+  });
+  const { request_id } = enrolledRequest;
+  const { group_names: _names, ...page } = testShown;
+  const shownBeside = { request_id, human_authorization: enrolled, ...page };
+  approval("beside what its page showed", "valid", shownBeside, { checks: { shown_content: "pass" } });
+  approval("beside what its page didn't show", "shown_content", {
+    ...{ ...shownBeside, context: { invoice: "2026-115" } },
+  });
   approval(
     "signed: another amount",
     "passkeys",
@@ -548,11 +771,7 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
       one.request.amount.value = "99999";
     }),
   );
-  approval(
-    "a counter-offer and the request that it changes",
-    "valid",
-    await addLog(makeAmendedAuthorization()),
-  );
+  approval("a counter-offer and the request that it changes", "valid", others);
   for (const [what, , forged] of listBadAmendments())
     approval(`signed: a counter-offer of ${what}`, "amendment", await addLog(forged));
   approval("one of a list of five", "valid", await addLog(makeListedAuthorization()));
@@ -670,6 +889,25 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
     one.presentation_header = Buffer.from(header.replace("n-1", "n-2")).toString("base64url");
   });
 
+  present("another cipher suite", "suite", (one) => {
+    one.ciphersuite = "BLS12-381-SHAKE-256";
+  });
+  present("a field more", "shape", (one) => {
+    one.verified = true;
+  });
+  present("another header", "header", (one) => {
+    one.header = flip(one.header);
+  });
+  present("a value under a number that there is not", "indexes", (one) => {
+    one.disclosed[99] = one.disclosed[18];
+    delete one.disclosed[18];
+  });
+  const [open, publicly] = [await makePresentation(ATTESTATION_ID), await makePresentation(idOf(9))];
+  add("presentation", "for everybody", open, "valid", { needs: ["pairing"] });
+  add("presentation", "signed: for everybody, of another attestation", publicly, "attestation_id", {
+    needs: ["pairing"],
+  });
+
   /* Records. */
   const history = await makeHistory(3);
   const fork = await makeHistory(3, {}, 2);
@@ -747,10 +985,265 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
     edit(one, packFiles.log, (copy) => copy.consistency.pop());
   });
   await addPack("a file more", "files", (one) => one.set("notes.txt", utf8Encode("trust me")));
+  await addSignedPacks(
+    (name, verdict, content, more = {}) =>
+      add("pack", name, content, verdict, { needs: ["pack"], ...more }, "zip"),
+    (name, verdict, content) => add("record", name, content, verdict, { needs: ["record"] }),
+  );
   const cut = await makePack(history, () => {}, true);
   add("pack", "cut off", cut.subarray(0, cut.length - 10), "archive", { needs: ["pack"] }, "zip");
+
+  /* Chains of authority. */
+  addKeys("keys-of-the-other.json", listKeys(other));
+  const links = await makeLinks();
+  for (const [name, link] of Object.entries(links)) files.set(`chain/${name}.json`, utf8Encode(toText(link)));
+  const lead = (name: string, verdict: string, names: (keyof typeof links)[], more: More = {}) => {
+    const [first = "", ...parents] = names.map((link) => `chain/${link}.json`);
+    const given: More = { parents, other_keys: ["keys-of-the-other.json"], needs: ["chain"] };
+    push("chain", name, first, verdict, { keys: made, ...given, ...more });
+  };
+  lead("of two instances, the second link private and opened", "valid", ["payment", "reservation", "order"]);
+  lead("in another order of files", "valid", ["payment", "order", "reservation"]);
+  lead("an attestation without a parent", "valid", ["order"]);
+  lead("the end of what was begun", "valid", ["end", "payment", "reservation", "order"]);
+  lead("a parent that is not among the files", "incomplete", ["payment", "reservation"]);
+  lead("a parent whose owner has not opened it", "incomplete", ["payment", "reservation-closed"]);
+  lead("a parent whose content was erased", "incomplete", ["payment", "reservation-erased"]);
+  lead("a parent without its approval", "incomplete", ["of-the-approved", "approved"]);
+  lead("a parent whose payload was changed", "link 2", ["payment", "reservation-changed", "order"]);
+  lead("the first one changed", "link 1", ["payment-changed", "reservation", "order"]);
+  lead("signed: another attestation under the parent's id", "link 2", ["payment", "reservation-again"]);
+  lead("signed: a parent of another hash", "link 2", ["of-another-hash", "order"]);
+  lead("signed: a parent in another log", "link 2", ["of-another-log", "order"]);
+  lead("signed: a parent in the other log, by this instance's key", "link 2", ["of-the-foreign", "foreign"]);
+  lead("signed: its own parent", "link 2", ["itself"]);
+  lead("signed: each the other's parent", "link 3", ["round", "reservation-of-round"]);
+  lead("a file that is no part of it", "files", ["payment", "reservation", "order", "approved"]);
+  lead("a gap between the files", "files", ["payment", "order"]);
+  lead("no keys of a parent's log", "refused", ["payment", "reservation", "order"], { other_keys: [] });
+  lead("one attestation twice", "refused", ["payment", "reservation", "reservation"]);
   const list = { version: conformanceVersion, cases };
   return files.set("cases.json", utf8Encode(`${JSON.stringify(list, null, 1)}\n`));
+}
+
+type SignedLog = ReturnType<typeof createSignedLog>;
+
+/** Packs of decisions, signed counts and statements, in which everything is signed. */
+async function addSignedPacks(
+  add: (name: string, verdict: string, content: Uint8Array, more?: Partial<ConformanceCase>) => void,
+  addRecord: (name: string, verdict: string, content: object) => void,
+): Promise<void> {
+  const people = approveByPeople(1, 0);
+  const make = async (
+    write: (log: SignedLog) => Promise<unknown>,
+    change: (made: PackedFiles) => void = () => {},
+    { isGrounded = true } = {},
+  ) => {
+    const log = createSignedLog();
+    if (isGrounded) await log.stateRoster();
+    await write(log);
+    return log.pack({ change });
+  };
+  const approve = async (log: SignedLog) => {
+    await log.decide("approved", 0, { approval: people });
+    await log.attest(1, { approval: people });
+  };
+  const edit = (name: string, change: (copy: Json) => void) => (made: PackedFiles) => {
+    made.set(name, encodePackJson(changed(parse(made, name), change)));
+  };
+  const record = numberedFile("record", 1);
+  const held = ["decisions", "grounds", "uses", "verdicts", "record snapshot", "record sum"] as const;
+  add("approved by people, with a signed count", "incomplete", await make(approve), {
+    checks: Object.fromEntries(held.map((name) => [name, "pass"])),
+  });
+  for (const [what, check, file, change] of [
+    [
+      "a decision changed",
+      "decisions",
+      numberedFile("decisions", 1),
+      (one) => (one.payload = one.payload.replace("approved", "refused_")),
+    ],
+    ["a record of another slug", "record newest_signed", record, (one) => (one.slug = "other-bot")],
+    [
+      "an entry's hash changed in the record",
+      "record entries",
+      record,
+      (one) => (one.entries[0].log_index = 7),
+    ],
+    ["a head that nothing leads to", "record head", record, (one) => (one.head.link = "ab".repeat(32))],
+    [
+      "a count of another agent",
+      "record snapshot",
+      record,
+      (one) => (one.snapshot.salt = base64Encode(new Uint8Array(16))),
+    ],
+    ["a statement left out", "record sum", numberedFile("statements", 1), (one) => one.statements.shift()],
+  ] as [string, string, string, (copy: Json) => void][])
+    add(what, check, await make(approve, edit(file, change)));
+  add(
+    "a page of the record that nothing leads to",
+    "record files",
+    await make(approve, (made) => {
+      made.set(numberedFile("record", 9), made.get(record) ?? new Uint8Array());
+    }),
+  );
+  add(
+    "a record that is none",
+    "content",
+    await make(approve, (made) => made.set(record, utf8Encode("[]\n"))).catch(() => new Uint8Array()),
+  );
+  add(
+    "signed: approvers of no roster that the log had",
+    "grounds",
+    await make(approve, () => {}, { isGrounded: false }),
+  );
+  const grant = approveByPeople(1, 0, { grant: signedTerms });
+  const use = (times: number[]) => (log: SignedLog) =>
+    times.reduce(
+      (before, use, i) =>
+        before.then(() =>
+          log.decide("approved", 1 + i, {
+            approval: approveByGrant(grant, 2 + i, 1 + i, { use, spent: String(20 * use) }),
+          }),
+        ),
+      log.decide("approved", 0, { approval: grant }),
+    );
+  add("a standing approval, used twice", "incomplete", await make(use([1, 2])), { checks: { uses: "pass" } });
+  add("signed: a standing approval, its first use left out", "uses", await make(use([2])));
+  const count = (log: SignedLog) =>
+    log.attest(0, { client: [1, false] }).then(() => log.attest(1, { client: [3, false] }));
+  add("signed: a gap in the agent's own numbers that the service denies", "verdicts", await make(count));
+  const otherAgent = (log: SignedLog) =>
+    log.attest(0, { said: { request: { agent_slug: "other-bot", action: "Pay", inputs_hash: "x" } } });
+  add("signed: an attestation of another agent in the record", "agent", await make(otherAgent));
+  const rules = 'permit(principal, action, resource) when { context.tool == "bank.pay" };';
+  const decideByRules = (customer: string) => async (log: SignedLog) => {
+    await log.stateRules(rules);
+    const { context, ...said } = ruledBy(rules, people.request, { customer: "Example Ltd" });
+    const changedContext = { ...(context as Json), context: { customer } };
+    await log.decide("approved", 0, {
+      approval: people,
+      decided_by: { kind: "people" },
+      rules: { ...said, context: changedContext },
+    });
+  };
+  const withRules = (made: PackedFiles) =>
+    made.set(numberedFile("rules", 1), encodePackJson({ text: rules, fallback: "ask" }));
+  add("what rules saw of a request", "incomplete", await make(decideByRules("Example Ltd"), withRules), {
+    checks: { rules: "pass" },
+  });
+  add("what rules didn't see of a request", "rules", await make(decideByRules("Other Ltd"), withRules));
+  add(
+    "a count of decisions that doesn't follow from them",
+    "attention",
+    await make(approve, (made) =>
+      made.set(
+        packFiles.attention,
+        encodePackJson({
+          version: 1,
+          groups: [
+            {
+              group: groupId(0),
+              name: "finance",
+              since: "2026-11-01T00:00:00.000Z",
+              weeks: [{ week: "2026-W47", amended: 0, expired: 9 }],
+            },
+          ],
+        }),
+      ),
+    ),
+  );
+  add("planted requests", "incomplete", await makePlantedPack({}), {
+    checks: { "planted requests": "pass" },
+  });
+  add(
+    "planted requests, one said to be denied that wasn't",
+    "planted requests",
+    await makePlantedPack({
+      files: (_, { schedules }) => {
+        const [opening] = schedules[0]?.openings.slice(1) ?? [];
+        if (opening) opening.outcome = "denied";
+      },
+    }),
+  );
+  const honest = unpack(await make(approve));
+  const page = parse(honest, record);
+  addRecord("with a signed count of another agent", "snapshot", {
+    ...{ ...page, snapshot: { ...page.snapshot, salt: base64Encode(new Uint8Array(16)) } },
+  });
+  const rewrite = async (name: string, bytes: Uint8Array) => {
+    const made = new Map(honest).set(name, bytes);
+    if (name === packFiles.manifest) return pack(made);
+    edit(packFiles.manifest, ({ files }) => {
+      Object.assign(
+        files.find((one: Json) => one.name === name),
+        { length: bytes.length, sha256: hexEncode(sha256(bytes)) },
+      );
+    })(made);
+    return pack(made);
+  };
+  const text = (name: string) => new TextDecoder().decode(honest.get(name));
+  add(
+    "a report that says otherwise",
+    "report",
+    await rewrite(packFiles.report, utf8Encode(text(packFiles.report).replace("12,000 EUR", "99,000 EUR"))),
+    { needs: ["pack", "report"] },
+  );
+  const manifest = changed(parse(honest, packFiles.manifest), (one) => (one.agent.slug = "other-bot"));
+  add("a manifest of another agent", "manifest", await rewrite(packFiles.manifest, encodePackJson(manifest)));
+}
+
+/** Receipts of two instances whose agents act by one another's authority, and what could be shown in their places. */
+async function makeLinks() {
+  const [here, there] = [openLog(home, 5), openLog(other, 6)];
+  const actBy = (append: typeof here, action: string, parent?: Json, more: Partial<ActionPredicate> = {}) => {
+    const own = { agent_slug: "mail-bot", action, inputs_hash: `sha256:${"a".repeat(64)}` };
+    const request = { ...own, ...(parent && { parent }), ...more.request };
+    return append(action, { ...more, request }).then(({ answer }) => answer);
+  };
+  const linkTo = ({ attestation_id: id, payload_hash, log: { origin } }: Json) => ({
+    ...{ id, payload_hash, origin },
+  });
+  const order = await actBy(here, "Order 20 chairs");
+  const reservation = await actBy(there, "Reserve 20 chairs", linkTo(order), { is_public: false });
+  const payment = await actBy(here, "Pay the deposit", linkTo(reservation));
+  const end = await actBy(here, "Pay the deposit", linkTo(payment));
+  const approval = "ab".repeat(32);
+  const approved = await actBy(here, "Pay the rest", undefined, {
+    request: { human_authorization_hash: approval },
+    human_approval: {
+      ...{ method: "rule", level: "none", request_hash: approval, authorization_hash: approval },
+      ...{ nullifier_hashes: [], approver_ids: [], environment: "production", inputs_bound: false },
+    },
+  });
+  const foreign = await actBy(openLog({ ...other, service }, 7), "Reserve 30 chairs");
+  const falsely = { id: idOf(80), payload_hash: "cd".repeat(32), origin };
+  const reservationOfRound = await actBy(openLog(other, 9), "Reserve 40 chairs", falsely);
+  const closed = changed(reservation, (one) => {
+    Object.assign(one, { payload: null, action: null, inputs_hash: null });
+  });
+  return {
+    ...{ order, reservation, payment, end, approved, foreign },
+    "of-the-approved": await actBy(here, "Pay the rest", linkTo(approved)),
+    "of-the-foreign": await actBy(here, "Pay", linkTo(foreign)),
+    "of-another-hash": await actBy(here, "Pay", { ...linkTo(order), payload_hash: "ab".repeat(32) }),
+    "of-another-log": await actBy(here, "Pay", { ...linkTo(order), origin: otherOrigin }),
+    // Its own hash can't stand in what is hashed.
+    itself: await actBy(openLog(home, 8), "Pay", falsely),
+    round: await actBy(openLog(home, 8), "Pay", linkTo(reservationOfRound)),
+    "reservation-of-round": reservationOfRound,
+    "reservation-again": await actBy(openLog(other, 6), "Reserve 90 chairs", linkTo(order)),
+    "reservation-closed": closed,
+    "reservation-erased": changed(closed, (one) => {
+      Object.assign(one, { status: "erased", erased_at: "2026-11-22T09:00:00.000Z", timestamp: null });
+    }),
+    "reservation-changed": changed(reservation, (one) => {
+      one.payload = one.payload.replace("Reserve", "Release");
+    }),
+    "payment-changed": changed(payment, (one) => {
+      one.payload = one.payload.replace("deposit", "salary!");
+    }),
+  };
 }
 
 /** `isWhole`: manifest and report follow from the files as they are after the change. */

@@ -83,7 +83,7 @@ describe("verify.mjs", () => {
     const own = await conform("--without", "pack", "--", process.execPath, program);
     expect(own).toEqual({
       code: 0,
-      out: expect.stringMatching(/^suite 1: \d\d passed, 0 failed, 0 skipped\n$/),
+      out: expect.stringMatching(/^suite 1: \d\d passed, 0 failed, [1-9] skipped\n$/),
     });
     const lax = await conform("--", "echo", '{"verdict":"valid","checks":[]}');
     expect(lax).toMatchObject({

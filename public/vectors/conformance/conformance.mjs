@@ -5,7 +5,7 @@
  *   node conformance.mjs [options] -- COMMAND [ARGUMENT...]
  *
  * Each case calls COMMAND ARGUMENT... FILE --keys FILE [--key KEY]... [--receipt FILE]... [--audience TEXT]
- * [--nonce TEXT] --json, with "record" before the FILE of a record and "pack" before that of a pack. README.md has the rest.
+ * [--nonce TEXT] --json, with "record", "pack" or "chain" before the FILE of one. README.md has the rest.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,8 +16,8 @@ import { fileURLToPath } from "node:url";
 const usage = `usage: node conformance.mjs [options] -- COMMAND [ARGUMENT...]
   --from ADDRESS      fetch the suite from here, such as https://host/vectors/conformance/ (default: beside this file)
   --only TEXT         cases whose kind or name has this text; can be repeated
-  --without PART      a part that your verifier doesn't have: pairing, post_quantum, record, pack; can be
-                      repeated
+  --without PART      a part that your verifier doesn't have: pairing, post_quantum, record, pack, report,
+                      chain; can be repeated
   --jobs NUMBER       cases at once (default: one for each processor)
 Exit codes: 0 all pass, 1 one fails, 2 wrong usage.
 `;
@@ -55,8 +55,9 @@ async function fetchSuite(address, folder) {
     return bytes;
   };
   const { cases } = JSON.parse(await get("cases.json"));
-  for (const name of new Set(cases.flatMap(({ file, keys, receipts = [] }) => [file, keys, ...receipts])))
-    await get(name);
+  const listFiles = ({ file, keys, other_keys = [], parents = [], receipts = [] }) =>
+    [[file, keys], other_keys, parents, receipts].flat();
+  for (const name of new Set(cases.flatMap(listFiles))) await get(name);
   return at;
 }
 
@@ -72,10 +73,12 @@ function run(command, argv, cwd) {
   });
 }
 
-function toArguments({ kind, file, keys, pinned = [], receipts = [], audience, nonce }) {
-  const word = kind === "record" || kind === "pack" ? [kind] : [];
+function toArguments({ kind, file, keys, audience, nonce, ...more }) {
+  const { parents = [], other_keys = [], pinned = [], receipts = [] } = more;
+  const word = ["record", "pack", "chain"].includes(kind) ? [kind] : [];
   return [
-    ...[...word, file, "--keys", keys],
+    ...[...word, file, ...parents],
+    ...[keys, ...other_keys].flatMap((name) => ["--keys", name]),
     ...pinned.flatMap((key) => ["--key", key]),
     ...receipts.flatMap((receipt) => ["--receipt", receipt]),
     ...(audience === undefined ? [] : ["--audience", audience]),
