@@ -1,5 +1,9 @@
 /**
- * Completes package-lock.json with the optional packages of other platforms. npm leaves out those its registry does not
+ * Completes package-lock.json with the address of each package at npm's registry, for which npm puts the configured one: without
+ * it npm reads the metadata of every package, which is two thirds of an install. `npm install` leaves it out by this folder's
+ * .npmrc, so that no mirror's address gets in.
+ *
+ * And with the optional packages of other platforms. npm leaves out those its registry does not
  * offer, and then `npm ci` refuses the lockfile (EUSAGE, "Missing … from lock file"), here and everywhere else. The
  * entries are made from the names (`…-linux-arm64-musl`). They have no `integrity`, because a package that the registry
  * at hand does not offer cannot be hashed; npm then holds the tarball against the digest in the registry's metadata
@@ -80,15 +84,30 @@ function complete(packages) {
   return added;
 }
 
+/** Undefined for what has no digest: npm takes that of the registry's metadata then, and would take none with an address. */
+function findAddress(place, { name = place.split("node_modules/").at(-1), version, integrity }) {
+  if (integrity === undefined) return undefined;
+  return `https://registry.npmjs.org/${name}/-/${name.split("/").at(-1)}-${version}.tgz`;
+}
+
+/** In npm's own order of fields; how many had none. An address that is another's is an error. */
+function addAddresses(packages) {
+  let count = 0;
+  for (const [place, entry] of Object.entries(packages)) {
+    const address = findAddress(place, entry);
+    if (entry.resolved !== undefined && entry.resolved !== address)
+      throw new Error(`package-lock.json: ${place} is from ${entry.resolved}`);
+    if (address === undefined || entry.resolved === address) continue;
+    const { name, version, ...others } = entry;
+    packages[place] = { ...(name && { name }), version, resolved: address, ...others };
+    count += 1;
+  }
+  return count;
+}
+
 const lock = JSON.parse(readFileSync(lockPath, "utf8"));
 const added = complete(lock.packages);
-const remote = Object.values(lock.packages).filter((entry) => entry.resolved).length;
-if (remote > 0) {
-  console.error(
-    `package-lock.json names a registry in ${remote} entries: run npm install with this folder's .npmrc`,
-  );
-  process.exit(1);
-}
+const addressed = addAddresses(lock.packages);
 const undigested = Object.entries(lock.packages).filter(
   ([place, { integrity, link, optional }]) => place !== "" && !integrity && !link && !optional,
 );
@@ -97,14 +116,17 @@ if (undigested.length > 0) {
   process.exit(1);
 }
 if (process.argv.includes("--check")) {
-  if (added.length > 0) {
-    console.error(`package-lock.json lacks ${added.join(", ")}: run node .ci/complete-lockfile.mjs`);
+  if (added.length + addressed > 0) {
+    const lacks = added.length > 0 ? added.join(", ") : `${addressed} addresses`;
+    console.error(`package-lock.json lacks ${lacks}: run node .ci/complete-lockfile.mjs`);
     process.exit(1);
   }
-} else if (added.length > 0) {
+} else if (added.length + addressed > 0) {
   const [root, ...others] = Object.entries(lock.packages);
   others.sort(([a], [b]) => a.localeCompare(b, "en"));
   lock.packages = Object.fromEntries([root, ...others]);
   writeFileSync(lockPath, `${JSON.stringify(lock, null, 2)}\n`);
-  console.log(`package-lock.json: added ${added.length} optional packages of other platforms`);
+  console.log(
+    `package-lock.json: added ${added.length} optional packages of other platforms and ${addressed} addresses`,
+  );
 }
