@@ -4,7 +4,8 @@
  */
 import path from "node:path";
 import type { NextConfig } from "next";
-import { dataOnly, everywhere, secretLink, secretPages } from "#lib/api/schemas/page-headers";
+// Next resolves no `#lib/` in this file.
+import { dataOnly, everywhere, secretLink, secretPages } from "./lib/api/schemas/page-headers";
 
 const toList = (headers: Readonly<Record<string, string>>) =>
   Object.entries(headers).map(([key, value]) => ({ key, value }));
