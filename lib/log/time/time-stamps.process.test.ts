@@ -182,7 +182,7 @@ describe("time stamps of the log", () => {
     const made = await attest();
     await new Promise((done) => setTimeout(done, 300));
     expect(await rows()).toEqual([]);
-    expect((await verify(made.attestation_id)).valid).toBe(true);
+    await expect.poll(async () => (await verify(made.attestation_id)).valid).toBe(true);
     expect(tsa.queries).toHaveLength(1);
   });
 });
