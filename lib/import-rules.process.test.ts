@@ -211,6 +211,12 @@ describe("the order of rooms", () => {
     expect(packages.filter((line) => /imports (?:next\/|next-auth|react$)/.test(line))).toEqual([]);
   });
 
+  it("gives Next's settings relative imports alone: Next resolves no #lib/ in them, and builds nothing", () => {
+    const { reached } = reach(["next.config.ts"]);
+    expect([...reached]).toContain("lib/api/schemas/page-headers.ts");
+    expect([...reached].flatMap(listValueImports).filter((one) => one.startsWith("#"))).toEqual([]);
+  });
+
   it.each(Object.entries(forms))("refuses a planted import of a later room: %s", (_name, write) => {
     for (const [at, room] of rooms.entries()) {
       const file = `${room.path}/planted.ts`;
