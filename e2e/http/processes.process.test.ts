@@ -7,6 +7,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { checkEverything, startLoad } from "#support/load";
+import { findPort } from "#support/ports";
 import { type Client, listMembers, openClients } from "#support/process-family";
 import { noLimits } from "#support/processes";
 import { callServer, obtainKey, type ServerProcess, startServer } from "./server-process";
@@ -64,6 +65,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
         TMPDIR: dataDir,
         DATABASE_URL: database.url,
         PROCESSES: String(apiCount),
+        METRICS_PORT: String(await findPort()),
         LIMIT_AUTHORIZE_PER_MINUTE: String(perMinute),
         LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
       };
@@ -264,10 +266,19 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
 
     it("starts the process that makes pages once, for the first who ask for one", async () => {
       expect(listRoles()).toEqual(["reader", "reader", "writer"]);
+      const readUp = async () => {
+        const metrics = await (await fetch(`http://127.0.0.1:${settings["METRICS_PORT"]}/metrics`)).text();
+        return metrics.match(/(?<=^countersign_process_up\{process=").*/gm)?.sort();
+      };
+      const answering = ['reader-1"} 1', 'reader-2"} 1', 'writer"} 1'];
+      expect(await readUp()).toEqual(answering);
       const clients = await openClients(server);
       const pages = await inEach(clients, (client) => client.call("GET", "/docs"));
       expect(statuses(pages)).toEqual([200, 200, 200]);
       expect(listRoles()).toEqual(["pages", "reader", "reader", "writer"]);
+      await vi.waitFor(async () => expect(await readUp()).toEqual(['pages"} 1', ...answering]), {
+        timeout: 20_000,
+      });
     });
 
     it("does not start if one of its processes cannot, and says why once", async () => {

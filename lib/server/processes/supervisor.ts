@@ -176,7 +176,8 @@ interface Workers {
   kill(): void;
 }
 
-function createWorkers(places: readonly WorkerSpec[], setup: Setup): Workers {
+/** `onPages`: the pages' process has been started, or has ended at its start. */
+function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () => void): Workers {
   const children = new Set<Child>();
   const connections = watchConnections();
   let isStopping = false;
@@ -217,7 +218,7 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup): Workers {
     hasPages = true;
     const child = add(pagesPlace);
     void keep(child, 0);
-    void openAndListen(child);
+    void openAndListen(child).then(onPages);
   }
 
   /** For as long as the server runs: puts another one in the child's place when it has ended. */
@@ -292,7 +293,12 @@ export async function startServerCluster(env: Env): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), "countersign-family-"));
   const places = listPlaces(env.processCount);
   const peerSecret = randomBytes(16).toString("hex");
-  const family = createWorkers(places, { folder, peerSecret });
+  const members: Member[] = [];
+  const addMember = async (place: WorkerSpec) => {
+    if (env.METRICS_PORT !== undefined) members.push(await openMember(folder, place));
+  };
+  // Before that its absence is no failure, which monitoring would report.
+  const family = createWorkers(places, { folder, peerSecret }, () => void addMember(pagesPlace));
   const leave = async (code: number): Promise<never> => {
     await rm(folder, { recursive: true, force: true });
     process.exit(code);
@@ -302,11 +308,8 @@ export async function startServerCluster(env: Env): Promise<void> {
     .then((isClean) => leave(isClean ? 0 : 1));
   try {
     await family.start();
-    if (env.METRICS_PORT !== undefined)
-      await serveMetrics(
-        env,
-        await Promise.all([...places, pagesPlace].map((place) => openMember(folder, place))),
-      );
+    await Promise.all(places.map(addMember));
+    await serveMetrics(env, members);
   } catch (error) {
     family.kill();
     ignoreEnd(error);
