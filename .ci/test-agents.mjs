@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { root, runStep } from "./step.mjs";
 
+/** Registries have no program of Antigravity, Cursor or Goose; Crush's npm package fetches its own from elsewhere. */
 const packages = [
   "@anthropic-ai/claude-code@2.1.332",
   "@openai/codex@0.171.0",
