@@ -26,6 +26,7 @@ COPY --from=build /app/dist dist
 COPY --from=build /app/.next .next
 COPY --from=build /app/public public
 COPY --from=build /app/drizzle drizzle
+COPY --from=build /app/lib/api/http/security-headers.ts lib/api/http/security-headers.ts
 COPY --from=build /app/lib/api/schemas/page-headers.ts lib/api/schemas/page-headers.ts
 RUN rm -rf .next/cache && mkdir /data && chown 1000:1000 /data && chmod 700 /data
 # The image's user `node`, by number, as Kubernetes wants it.

@@ -5,7 +5,8 @@
 import path from "node:path";
 import type { NextConfig } from "next";
 // Next resolves no `#lib/` in this file.
-import { dataOnly, everywhere, secretLink, secretPages } from "./lib/api/schemas/page-headers";
+import { dataOnly, everywhere, secretLink } from "./lib/api/http/security-headers";
+import { secretPages } from "./lib/api/schemas/page-headers";
 
 const toList = (headers: Readonly<Record<string, string>>) =>
   Object.entries(headers).map(([key, value]) => ({ key, value }));

@@ -8,7 +8,8 @@ import { type NextRequest, NextResponse } from "next/server";
 import { buildContentSecurityPolicy } from "#lib/api/http/common-headers";
 import { admitInNext, publicBaseUrl } from "#lib/api/http/host-check";
 import { toResponse } from "#lib/api/http/problem";
-import { isWalletPage, strictTransport } from "#lib/api/schemas/page-headers";
+import { strictTransport } from "#lib/api/http/security-headers";
+import { isWalletPage } from "#lib/api/schemas/page-headers";
 import { COUNTED_HEADER, limitOfPage, refusePage } from "#lib/server/next/page-limits";
 import { getApp } from "#lib/server/singleton";
 

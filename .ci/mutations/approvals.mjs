@@ -58,7 +58,7 @@ export const mutations = [
   },
   {
     threat: "Whom the directory deactivates goes on",
-    file: "lib/services/accounts/sign-up.ts",
+    file: "lib/services/accounts/organizations.ts",
     from: "eq(directoryUsers.active, false)",
     to: "eq(directoryUsers.user_name, email), eq(directoryUsers.user_name, organizationId)",
     test: "lib/services/directory/directory.service.test.ts",
@@ -198,7 +198,7 @@ export const mutations = [
   },
   {
     threat: "A stranger begins on a service whose sign-up is closed",
-    file: "lib/services/accounts/sign-up.ts",
+    file: "lib/services/accounts/organizations.ts",
     from: "settings.SIGN_UP_DOMAINS.includes(readDomain(email))",
     to: "settings.SIGN_UP_DOMAINS.some((one) => email.endsWith(one))",
     test: "lib/services/accounts/sign-up.service.test.ts",

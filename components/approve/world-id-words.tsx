@@ -1,6 +1,7 @@
 /** Failures on the way to an approval, in words: what happened, what it means, what can be done. */
-import { findIdkitWords, proofStored } from "#lib/api/schemas/approval-page";
+import { proofStored } from "#lib/api/schemas/approval-page";
 import type { WalletPreset, WorldIdStart } from "#lib/api/schemas/approval-view";
+import { findIdkitWords } from "#lib/api/schemas/world-id-codes";
 import { sentence } from "#lib/protocol/text/display-text";
 import type { Problem } from "./post-json";
 

@@ -10,7 +10,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { chmod, rename, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { parseEnv as parseEnvFile } from "node:util";
-import { runCommand, say } from "#lib/cli/shared/command-line";
+import { encodeFindings, type Finding, openArea, runCommand, say } from "#lib/cli/shared/command-line";
 import { examineDatabase } from "#lib/cli/shared/doctor-keys";
 import {
   examineAddress,
@@ -19,7 +19,6 @@ import {
   examineWorld,
   type Outside,
 } from "#lib/cli/shared/doctor-settings";
-import { encodeFindings, type Finding, openArea } from "#lib/cli/shared/findings";
 import { type Env, parseEnv, readVariables } from "#lib/env";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/protocol/text/command-words";
 import { isLoopbackUrl } from "#lib/protocol/text/host";

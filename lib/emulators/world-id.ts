@@ -6,10 +6,16 @@
 import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
 import { createPortalProvider } from "#lib/services/approvals/world-id/portal";
 import type { RootVerdict, WorldIdProvider } from "#lib/services/approvals/world-id/provider";
-import { createPortalStub, type PortalStub } from "./portal";
 import { createProver, treeRoot } from "./prover";
 import { createWalletBridge, type WalletBridge } from "./wallet-bridge";
-import { createRpChecker, createWorldApp, rpAddress, type WorldApp } from "./world-app";
+import {
+  createPortalStub,
+  createRpChecker,
+  createWorldApp,
+  type PortalStub,
+  rpAddress,
+  type WorldApp,
+} from "./world-app";
 
 /** IDKit takes a bridge on localhost only for app ids that begin so. */
 export const LOCAL_APP_ID = "app_staging_countersign_local";

@@ -4,8 +4,13 @@ import type { Handlers } from "#lib/api/http/pipeline";
 import type { logOperations, serviceOperations } from "#lib/api/operations/service";
 import { AppError } from "#lib/errors";
 import { readJwks, readTrustedRoot, writePublicKeys } from "#lib/log/keys/public-keys";
-import { readStatements } from "#lib/log/reading/history";
-import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "#lib/log/reading/public-log";
+import {
+  readCheckpoint,
+  readCosignedNote,
+  readHeadRows,
+  readStatements,
+  readTilePath,
+} from "#lib/log/reading/history";
 import type { LogContext } from "./context";
 
 /** Only the one spelling of a log's number; 0 is no log. The first is found below /log/ alone. */

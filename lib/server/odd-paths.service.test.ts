@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
 import { attestationFilters, organizationForm } from "#lib/api/schemas/portal";
-import { readOwnAgent } from "#lib/services/agents/portal-agents";
+import { readOwnAgent } from "#lib/services/agents/identities";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { readAgentFeed } from "#lib/services/attestations/feed";
 import { exportOwnAttestations, listOwnAttestations } from "#lib/services/attestations/own";

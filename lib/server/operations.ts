@@ -27,7 +27,7 @@ import { directoryHandlers } from "#lib/services/directory/routes";
 import { keysHandlers } from "#lib/services/keys/email-keys";
 import { createMcpHandlers } from "#lib/services/mcp/routes";
 import { mailHandlers } from "#lib/services/notifications/mailbox";
-import { rulesHandlers } from "#lib/services/policies/routes";
+import { rulesHandlers } from "#lib/services/policies/read";
 import { webhooksHandlers } from "#lib/services/webhooks/deliveries";
 import { getApp } from "./singleton";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
+import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/api-keys";
 import type { TestAnswer } from "#support/app";
 import { anyKind } from "#support/databases";
 import { joinPerson, signInPerson } from "#support/portal";

@@ -21,8 +21,6 @@ interface InboxRow {
   readonly payee: string | null;
   /** Why the organization's rules ask people. */
   readonly why: string | null;
-  /** As far as a line has room. */
-  readonly whyBriefly: string | null;
   readonly tool: string | null;
   readonly status: AuthorizationStatus;
   readonly is_test: boolean;
@@ -117,12 +115,12 @@ const whyColumn: Column<InboxRow> = {
   header: "Why asked",
   isCut: true,
   width: "large",
-  cell: ({ why, whyBriefly }) =>
+  cell: ({ why }) =>
     why === null ? (
       <span className="text-muted">no rules</span>
     ) : (
       <span title={why}>
-        <AgentText value={whyBriefly ?? why} hideWarnings />
+        <AgentText value={why} hideWarnings />
       </span>
     ),
 };

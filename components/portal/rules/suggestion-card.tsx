@@ -67,10 +67,9 @@ export function SuggestionCard({ suggestion, withMoney, propose }: SuggestionPro
       {open.length > 0 || equal.action === null ? (
         <p className="mt-2">
           Any value:{" "}
-          <AgentText
-            value={[...(equal.action === null ? ["action"] : []), ...open].join(", ")}
-            hideWarnings
-          />
+          {[...(equal.action === null ? ["action"] : []), ...open].map((name) => (
+            <AgentText key={name} value={name} isName />
+          ))}
           , because it was another one each time.
         </p>
       ) : null}

@@ -1,11 +1,11 @@
 /** Headers of every operation's answer, whichever server it leaves through. */
 
-import { dataOnly, everywhere, strictTransport } from "#lib/api/schemas/page-headers";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { isLoopbackUrl } from "#lib/protocol/text/host";
 import { plainStyleSource } from "./plain-page";
 import type { HttpRequest, HttpResponse } from "./problem";
+import { dataOnly, everywhere, strictTransport } from "./security-headers";
 
 const exposed =
   "Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { brotliCompressSync, brotliDecompressSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { everywhere } from "#lib/api/schemas/page-headers";
+import { everywhere } from "./security-headers";
 import { loadStaticAssets } from "./static-assets";
 
 const script = "console.log('an asset')";

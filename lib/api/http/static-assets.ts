@@ -5,7 +5,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import path from "node:path";
-import { everywhere } from "#lib/api/schemas/page-headers";
+import { everywhere } from "./security-headers";
 
 const types: Record<string, string> = {
   ".js": "text/javascript; charset=utf-8",

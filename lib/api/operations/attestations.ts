@@ -8,9 +8,10 @@ import {
   attestBody,
   attestResponse,
   otlpResponse,
+  presentationRequest,
+  zkProof,
 } from "#lib/api/schemas/attest";
 import { searchQuery, searchResponse } from "#lib/api/schemas/identity";
-import { presentationRequest, zkProof } from "#lib/api/schemas/presentation";
 import { anyObject, base64Text } from "#lib/api/schemas/primitives";
 import {
   eraseResponse,

@@ -1,8 +1,7 @@
 /** The one table of operations; validation, dispatch and the OpenAPI document are all made from it. */
-import { agentsOperations, keysOperations, rostersOperations } from "./agents";
+import { agentsOperations, keysOperations, rostersOperations, scimOperations } from "./agents";
 import { attestationsOperations, presentationsOperations, receiptsOperations } from "./attestations";
 import { authorizationsOperations, rulesOperations } from "./authorizations";
-import { scimOperations } from "./scim";
 import { logOperations, mcpOperations, serviceOperations } from "./service";
 import { webhooksOperations } from "./webhooks";
 

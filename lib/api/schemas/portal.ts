@@ -9,6 +9,7 @@ import type { Suggestion } from "#lib/protocol/policy/suggest";
 import { approvalMethods } from "#lib/protocol/statement/human-approval";
 import { markColors, markPattern } from "#lib/protocol/text/organization-name";
 import { dayMs } from "#lib/protocol/time/time-words";
+import { lifetimeSeconds, presentationRequest } from "./attest";
 import { authorizationStatuses } from "./authorize";
 import { freezeBody, putToolsBody, registerBody, updateIdentityBody } from "./identity";
 import {
@@ -22,7 +23,6 @@ import {
   visibilities,
 } from "./key-choices";
 import { keyRequestBody } from "./keys";
-import { lifetimeSeconds, presentationRequest } from "./presentation";
 import { agentSlug, approverName, boundedText } from "./primitives";
 import { putRulesBody, type SimulateResponse } from "./rules";
 import { createWebhookBody } from "./webhooks";

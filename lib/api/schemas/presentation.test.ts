@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DISCLOSABLE_NAMES, presentationRequest } from "./presentation";
+import { DISCLOSABLE_NAMES, presentationRequest } from "./attest";
 
 const request = { disclose: ["human_approved"], audience: "https://bank.example", nonce: "n-1" };
 const faults = (change: object) =>

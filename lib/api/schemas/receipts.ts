@@ -3,9 +3,8 @@ import { z } from "zod";
 import { approvalMethods } from "#lib/protocol/statement/human-approval";
 import { reasonCodes } from "#lib/protocol/statement/reasons";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
-import { attestationFields } from "./attest";
+import { attestationFields, zkProof } from "./attest";
 import { feedEntry } from "./identity";
-import { zkProof } from "./presentation";
 import { agentSlug, anyObject, cursorQuery, hexHash, isCalendarTime, timestamp } from "./primitives";
 import { timeBounds, warnings, warningsFilter } from "./record";
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { IDKitErrorCodes } from "@worldcoin/idkit";
 import { describe, expect, it } from "vitest";
-import { explainPortalCode, findIdkitWords, idkitWords } from "./approval-page";
+import { explainPortalCode, findIdkitWords, idkitWords } from "./world-id-codes";
 
 /** The union in IDKit's declarations, which lists other codes than its enum. Types are gone at run time. */
 function readDeclaredCodes(): string[] {

@@ -30,8 +30,9 @@ import { logger } from "#lib/logger";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { readExportState } from "#lib/server/telemetry/audit-events";
-import { explainNobody } from "#lib/services/accounts/sign-up";
+import { explainNobody } from "#lib/services/accounts/organizations";
 import { countUnknownApprovals } from "#lib/services/approvals/decision/revoke";
+import { type Area, explain, type Finding, nameError, openArea, unreadable } from "./command-line";
 import {
   examineAuthSecret,
   examineOutside,
@@ -39,7 +40,6 @@ import {
   type Outside,
   readSettings,
 } from "./doctor-settings";
-import { type Area, explain, type Finding, nameError, openArea, unreadable } from "./findings";
 import { describeRevived, describeUnknown } from "./open-service";
 
 const purposes = ["attestation", "log", "zk"] as const;

@@ -14,7 +14,7 @@ import { openSecrets } from "#lib/server/secrets";
 import { readV4VerifyingKey } from "#lib/services/approvals/world-id/provider";
 import { trySmtp } from "#lib/services/notifications/transports";
 import { openKeys, UnreadableKeys } from "#lib/services/webhooks/endpoints";
-import { type Area, type Finding, nameError, openArea, readHost } from "./findings";
+import { type Area, type Finding, nameError, openArea, readHost } from "./command-line";
 
 /** Reads the settings, or returns a finding for each one that the start would reject. */
 export function readSettings(variables: Record<string, string | undefined>): Env | Finding[] {

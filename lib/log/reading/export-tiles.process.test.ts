@@ -23,9 +23,8 @@ import { setupTestApp } from "#support/setup-app";
 import { readStaticLog } from "#support/tlog-reader";
 import { runHere } from "#support/verifier-run";
 import { readUnpublished } from "./compact";
-import { type ExistingFiles, exportTiles } from "./export-tiles";
+import { createStaticTiles, type ExistingFiles, exportTiles } from "./export-tiles";
 import { readOpenHead } from "./reader";
-import { createStaticTiles } from "./static-tiles";
 
 const { test, key } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
 let vkey: string;

@@ -154,10 +154,10 @@ function checkStrings(value: JsonValue, hasEscapes: boolean): number {
   let count = 0;
   if (Array.isArray(value)) for (const member of value) count += checkStrings(member, hasEscapes);
   else
-    for (const name of Object.keys(value)) {
+    for (const [name, member] of Object.entries(value)) {
       // An object that is copied member by member would lose it, and two documents would get one hash.
       if (name === "__proto__") throw new RangeError("a name is __proto__");
-      count += 1 + checkStrings(name, hasEscapes) + checkStrings(value[name] as JsonValue, hasEscapes);
+      count += 1 + checkStrings(name, hasEscapes) + checkStrings(member, hasEscapes);
     }
   return count;
 }

@@ -8,8 +8,7 @@ import { DrizzleAdapter } from "@auth/drizzle-adapter";
 import { NextRequest, NextResponse } from "next/server";
 import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
 import type { Adapter, AdapterSession } from "next-auth/adapters";
-import type { HttpContext } from "#lib/api/http/context";
-import { makeToken, readToken } from "#lib/api/http/link-token";
+import { type HttpContext, makeToken, readToken } from "#lib/api/http/context";
 import { limitPolicy } from "#lib/api/http/pipeline";
 import { accounts, sessions, users, verificationTokens } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -28,6 +27,7 @@ import { requestAddress } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
 import { signInMail, signUpClosedMail } from "#lib/services/accounts/mails";
 import { endSessionsOf, recordSignIn } from "#lib/services/accounts/members";
+import { maySignIn } from "#lib/services/accounts/organizations";
 import { applyProviderGroups, readGroups } from "#lib/services/accounts/provider-groups";
 import {
   findLinkedUser,
@@ -38,7 +38,6 @@ import {
   signInLinkSeconds,
   signInUrl,
 } from "#lib/services/accounts/provider-sign-in";
-import { maySignIn } from "#lib/services/accounts/sign-up";
 import type { Context } from "#lib/services/approvals/context";
 import { admitByProvider, listProviders, readLogoutToken } from "./provider";
 

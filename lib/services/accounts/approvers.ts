@@ -4,8 +4,7 @@
  */
 import { and, asc, eq, exists, inArray, isNotNull, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import unhomoglyph from "unhomoglyph";
-import { type MemberPrincipal, toActor } from "#lib/api/http/context";
-import { makeToken, readToken } from "#lib/api/http/link-token";
+import { type MemberPrincipal, makeToken, readToken, toActor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import {
   approvals,
@@ -27,8 +26,8 @@ import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { approverMail } from "./mails";
 import { holdRole, personNotFound, requireRole } from "./members";
+import { requireNotDeactivated } from "./organizations";
 import { updateRoster } from "./roster";
-import { requireNotDeactivated } from "./sign-up";
 
 /*
  * The link in an approver's mails: to accept, to decline, to unsubscribe and to come back. It belongs to one address

@@ -5,7 +5,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
-import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import { listInbox, readApprovalView, readDecidable } from "#lib/services/approvals/decision/inbox";
@@ -16,7 +15,14 @@ import { anyKind } from "#support/databases";
 import { enrolApprover } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { endDeputy, listPossibleDeputies, nameDeputy, notifyStarted, readDeputy } from "./deputies";
+import {
+  endDeputy,
+  listPossibleDeputies,
+  nameDeputy,
+  notifyStarted,
+  readDeputy,
+  saveGroup,
+} from "./approver-groups";
 import { requireOwnApprover } from "./passkeys";
 import { listRosters, readLastRoster } from "./roster";
 

@@ -15,8 +15,7 @@ import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { invitationMail } from "./mails";
 import { holdRole, personNotFound } from "./members";
-import { lockOrganization } from "./organizations";
-import { requireNotDeactivated } from "./sign-up";
+import { lockOrganization, requireNotDeactivated } from "./organizations";
 
 const lifetimeDays = 7;
 const maxMembers = 100;

@@ -18,9 +18,9 @@ import { addConfirmed, mailsTo } from "#support/enrol";
 import { joinPerson, signInPerson } from "#support/portal";
 import { listApprovers, removeApprover } from "./approvers";
 import { listAuditEvents } from "./audit-list";
-import { becomeApprover } from "./become-approver";
 import { readRequesterRule, setRequesterMayApprove } from "./members";
 import { beginEnrolment, finishEnrolment, requireOwnApprover } from "./passkeys";
+import { becomeApprover } from "./provider-groups";
 
 const email = "ada@example.com";
 

@@ -10,8 +10,7 @@ import { approvers, memberships, organizations, sessions, users } from "#lib/db/
 import { AppError } from "#lib/errors";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
-import { findOrCreateOrganization, lockOrganization } from "./organizations";
-import { maySignUp } from "./sign-up";
+import { findOrCreateOrganization, lockOrganization, maySignUp } from "./organizations";
 
 /** Acts in an organization, and the roles that may. The guide "Roles" has the table, which a test holds to this one. */
 export const acts = {

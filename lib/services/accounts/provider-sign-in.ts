@@ -21,8 +21,7 @@ import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { hasRoom } from "./invitations";
 import { listMemberships } from "./members";
-import { holdOrCreateUser, lockOrganization } from "./organizations";
-import { isDeactivated, maySignIn, readDomain } from "./sign-up";
+import { holdOrCreateUser, isDeactivated, lockOrganization, maySignIn, readDomain } from "./organizations";
 
 export const PROVIDER_ID = "oidc";
 

@@ -6,9 +6,9 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { roleNames, secondFactors } from "#lib/api/schemas/key-choices";
-import { listOwnAgents } from "#lib/services/agents/portal-agents";
+import { listOwnAgents } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
-import { makeApiKey } from "#lib/services/keys/portal-keys";
+import { makeApiKey } from "#lib/services/keys/api-keys";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 import { changeRole, setSecondFactor } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
@@ -16,7 +16,6 @@ import { createPasskey, type TestPasskey } from "#support/authenticator";
 import { enrolApprover } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { addApprover, listApprovers } from "./approvers";
-import { becomeApprover } from "./become-approver";
 import { acceptInvitation, inviteMember } from "./invitations";
 import { saveNoticeSettings } from "./mails";
 import { acts } from "./members";
@@ -29,6 +28,7 @@ import {
   removePasskey,
   requireOwnApprover,
 } from "./passkeys";
+import { becomeApprover } from "./provider-groups";
 
 describe("the guide of roles", () => {
   const guide = readFileSync("components/guides/content/roles.md", "utf8");

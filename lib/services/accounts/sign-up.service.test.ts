@@ -13,8 +13,7 @@ import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { acceptInvitation, inviteMember, withdrawInvitation } from "./invitations";
 import { ensureMemberships, listMemberships } from "./members";
-import { addOwner, holdOrCreateUser } from "./organizations";
-import { explainNobody, maySignIn, maySignUp } from "./sign-up";
+import { addOwner, explainNobody, holdOrCreateUser, maySignIn, maySignUp } from "./organizations";
 
 const settings = {
   LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: "1000",

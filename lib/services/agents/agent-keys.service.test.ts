@@ -4,7 +4,7 @@ import type { KeyHistoryEntry } from "#lib/api/schemas/identity";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { updateOwnAgent } from "./portal-agents";
+import { updateOwnAgent } from "./identities";
 
 let counter = 0;
 

@@ -1,8 +1,14 @@
 /** Agents' registered identities (docs/wire.md, Agents). A change applies to later attestations only. */
 
-import { and, eq, isNotNull, isNull } from "drizzle-orm";
+import { and, count, desc, eq, isNotNull, isNull, lt, ne } from "drizzle-orm";
 import type { z } from "zod";
-import { type Principal, toActor } from "#lib/api/http/context";
+import {
+  cutPage,
+  type MemberPrincipal,
+  type PageQuery,
+  type Principal,
+  toActor,
+} from "#lib/api/http/context";
 import type { Handlers, Params } from "#lib/api/http/pipeline";
 import type { agentsOperations as specs } from "#lib/api/operations/agents";
 import type {
@@ -12,7 +18,7 @@ import type {
   updateIdentityBody,
 } from "#lib/api/schemas/identity";
 import type { Executor } from "#lib/db/client";
-import { agentKeys, agents, toolManifests } from "#lib/db/schema";
+import { agentChanges, agentKeys, agents, attestations, toolManifests } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import {
   base64Decode,
@@ -28,6 +34,7 @@ import { buildToolManifest, toolsOfManifest } from "#lib/protocol/statement/iden
 import { parseCanonical } from "#lib/protocol/statement/statement";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
+import { type Act, requireRole } from "#lib/services/accounts/members";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import {
   changeAgent,
@@ -131,7 +138,7 @@ async function storeTools(
   return hash;
 }
 
-export async function readIdentity(executor: Executor, slug: string): Promise<IdentityResponse> {
+async function readIdentity(executor: Executor, slug: string): Promise<IdentityResponse> {
   const agent = await findAgent(executor, slug);
   if (agent === null) throw agentNotFound();
   return describeIdentity(agent, await readNewestKeys(executor, agent.id));
@@ -159,7 +166,7 @@ export function describeIdentity(agent: FoundAgent, newestKeys: NewestKeys): Ide
 }
 
 /** Claims the slug, or updates the caller's agent. Null means absent here, and clears nothing. `isNew`: it was unclaimed. */
-export async function registerIdentity(
+async function registerIdentity(
   context: AccountsContext,
   principal: Principal,
   body: Registration,
@@ -204,7 +211,7 @@ async function requireOwn(tx: Executor, principal: Principal, slug: string) {
   return agent;
 }
 
-export async function updateIdentity(
+async function updateIdentity(
   context: AccountsContext,
   principal: Principal,
   slug: string,
@@ -219,7 +226,7 @@ export async function updateIdentity(
   });
 }
 
-export async function putTools(
+async function putTools(
   context: AccountsContext,
   principal: Principal,
   slug: string,
@@ -234,7 +241,7 @@ export async function putTools(
   });
 }
 
-export interface FreezeContext extends AccountsContext {
+interface FreezeContext extends AccountsContext {
   agents: { delete(name: string): unknown };
 }
 
@@ -291,15 +298,11 @@ async function change(
 }
 
 /** Freezing a frozen agent changes nothing, and neither does its new reason. */
-export const freezeAgent = (context: FreezeContext, principal: Principal, slug: string, reason: string) =>
+const freezeAgent = (context: FreezeContext, principal: Principal, slug: string, reason: string) =>
   change(context, principal, slug, reason, true);
 
-export const unfreezeAgent = (
-  context: FreezeContext,
-  principal: Principal,
-  slug: string,
-  reason: string | null,
-) => change(context, principal, slug, reason, false);
+const unfreezeAgent = (context: FreezeContext, principal: Principal, slug: string, reason: string | null) =>
+  change(context, principal, slug, reason, false);
 
 export const agentFrozen = () =>
   new AppError("agent_frozen", "the organization has frozen this agent; stop, and report to your operator");
@@ -330,3 +333,137 @@ export const agentsHandlers: Handlers<Omit<typeof specs, "agentFeed" | "agentRec
     body: await unfreezeAgent(call.context, call.principal, readSlug(call.params), call.body.reason ?? null),
   }),
 };
+
+export async function listOwnAgents(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
+  const { db } = context.database;
+  await requireRole(db, person, "read");
+  const rows = await db
+    .select({ slug: agents.slug, id: agents.id })
+    .from(agents)
+    .where(
+      and(
+        eq(agents.organization_id, person.organizationId),
+        page.cursor === undefined ? undefined : lt(agents.id, page.cursor),
+      ),
+    )
+    .orderBy(desc(agents.id))
+    .limit(page.limit + 1);
+  const { shown, nextCursor } = cutPage(rows, page, ({ id }) => id);
+  const described = await Promise.all(shown.map(({ slug }) => describeOwnAgent(context, slug)));
+  return {
+    rows: described.filter((row) => row !== null),
+    nextCursor,
+  };
+}
+
+async function describeOwnAgent(context: AccountsContext, slug: string) {
+  const { db } = context.database;
+  const agent = await findAgent(db, slug);
+  if (agent === null) return null;
+  const [total] = await db
+    .select({ count: count() })
+    .from(attestations)
+    .where(eq(attestations.agent_id, agent.id));
+  return {
+    slug: agent.slug,
+    name: agent.name,
+    isTest: agent.is_test,
+    keyStatus: describeKeyStatus(agent),
+    frozenAt: agent.frozen_at?.toISOString() ?? null,
+    hasCodeHash: agent.code_hash !== null,
+    tools: agent.manifest === null ? null : (toolsOfManifest(agent.manifest)?.length ?? null),
+    attestations: total?.count ?? 0,
+    createdAt: agent.created_at.toISOString(),
+  };
+}
+
+/** Another organization's agent is one that does not exist. */
+export async function requireOwnAgent(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  slug: string,
+  act: Act = "read",
+): Promise<FoundAgent> {
+  await requireRole(context.database.db, person, act);
+  const agent = await findAgent(context.database.db, slug);
+  if (agent?.organization_id !== person.organizationId) throw agentNotFound();
+  return agent;
+}
+
+export async function readOwnAgent(context: AccountsContext, person: MemberPrincipal, slug: string) {
+  const { id, is_test: isTest } = await requireOwnAgent(context, person, slug);
+  const { db } = context.database;
+  return { ...(await readIdentity(db, slug)), isTest, stops: await readStops(db, id) };
+}
+
+const stopsShown = 10;
+
+/** When it was frozen and unfrozen, newest first, with the organization's own reasons. */
+async function readStops(executor: Executor, agentId: string) {
+  const { change, changed_at, reason, leaf_index } = agentChanges;
+  const rows = await executor
+    .select({ change, changed_at, reason })
+    .from(agentChanges)
+    .where(and(eq(agentChanges.agent_id, agentId), ne(change, "authorization_revoked")))
+    .orderBy(desc(changed_at), desc(leaf_index))
+    .limit(stopsShown);
+  return rows.map((row) => ({
+    isFrozen: row.change === "frozen",
+    at: row.changed_at.toISOString(),
+    reason: row.reason,
+  }));
+}
+
+export async function freezeOwnAgent(
+  context: FreezeContext,
+  person: MemberPrincipal,
+  slug: string,
+  reason: string,
+): Promise<void> {
+  await requireOwnAgent(context, person, slug, "freeze");
+  await freezeAgent(context, person, slug, reason);
+}
+
+export async function unfreezeOwnAgent(
+  context: FreezeContext,
+  person: MemberPrincipal,
+  slug: string,
+  reason: string | null,
+): Promise<void> {
+  await requireOwnAgent(context, person, slug, "operate");
+  await unfreezeAgent(context, person, slug, reason);
+}
+
+export async function registerOwnAgent(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  body: z.output<typeof registerBody>,
+): Promise<string> {
+  await requireRole(context.database.db, person, "operate");
+  return (await registerIdentity(context, person, body)).identity.slug;
+}
+
+export async function updateOwnAgent(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  slug: string,
+  profile: z.output<typeof updateIdentityBody>,
+): Promise<void> {
+  await requireOwnAgent(context, person, slug, "operate");
+  await updateIdentity(context, person, slug, profile);
+}
+
+/** Descriptions stay with the tools that stay. */
+export async function putOwnTools(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  slug: string,
+  tools: string[],
+): Promise<string> {
+  const { tool_descriptions: kept } = await readOwnAgent(context, person, slug);
+  const descriptions = Object.fromEntries(
+    Object.entries(kept ?? {}).filter(([tool]) => tools.includes(tool)),
+  );
+  const body = { tools, ...(Object.keys(descriptions).length > 0 && { tool_descriptions: descriptions }) };
+  return (await putTools(context, person, slug, body)).tool_manifest_hash;
+}

@@ -2,10 +2,10 @@
  * Attention of groups whose owner turned it on (docs/decisions/0054-attention-by-group.md): computed from the requests
  * when it is looked at, so nothing more is stored about anybody.
  */
-import { and, asc, count, eq, gte, isNotNull, type SQL, sql } from "drizzle-orm";
-import type { MemberPrincipal } from "#lib/api/http/context";
+import { and, asc, count, eq, gt, gte, isNotNull, type SQL, sql } from "drizzle-orm";
+import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
 import { type Executor, queryRows } from "#lib/db/client";
-import { approverGroups, approvers } from "#lib/db/schema";
+import { approverGroups, approvers, looks } from "#lib/db/schema";
 import {
   type AttentionWeek,
   type GroupAttention,
@@ -14,6 +14,7 @@ import {
 } from "#lib/protocol/approval/attention";
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
 import { requireRole } from "#lib/services/accounts/members";
+import { findOpen } from "#lib/services/approvals/decision/decide";
 import type { Context } from "./context";
 import { byPeople } from "./rows";
 
@@ -132,4 +133,52 @@ export async function exportAttention(
   return (async function* () {
     yield* writeAttentionCsv(groups);
   })();
+}
+
+/*
+ * Who says that they are looking at a request, so that others needn't. It comes from a button alone and is no part of the
+ * request: nothing that is signed or decided depends on it. A person who is signed in holds reminders and the next turn
+ * back for some minutes; an agent, who has the link too, holds nothing back.
+ */
+/** For which a look counts. */
+export const lookMinutes = 10;
+
+/** Only of a request that waits. `user`: null for whoever has the link. */
+export async function noteLook(
+  context: Context,
+  requestId: string,
+  user: UserPrincipal | null,
+): Promise<void> {
+  const { organization_id } = await findOpen(context, requestId);
+  const { db } = context.database;
+  const [own] =
+    user === null
+      ? []
+      : await db
+          .select({ name: approvers.name })
+          .from(approvers)
+          .where(and(eq(approvers.organization_id, organization_id), eq(approvers.email, user.email)));
+  const name = user === null ? "" : (own?.name ?? user.email);
+  const set = { looked_at: sql`clock_timestamp()` };
+  await db
+    .insert(looks)
+    .values({ request_id: requestId, name, ...set })
+    .onConflictDoUpdate({ target: [looks.request_id, looks.name], set });
+}
+
+export async function readLooks(
+  executor: Executor,
+  requestId: string,
+): Promise<{ name: string; at: string }[]> {
+  const rows = await executor
+    .select({ name: looks.name, at: looks.looked_at })
+    .from(looks)
+    .where(
+      and(
+        eq(looks.request_id, requestId),
+        gt(looks.looked_at, sql`clock_timestamp() - make_interval(mins => ${lookMinutes})`),
+      ),
+    )
+    .orderBy(asc(looks.looked_at));
+  return rows.map(({ name, at }) => ({ name, at: at.toISOString() }));
 }

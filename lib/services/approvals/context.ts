@@ -4,7 +4,7 @@ import type { TimedCache } from "#lib/jobs/bounded-memo";
 import type { FoundAgent } from "#lib/services/agents/agents";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 import type { Callers, InvalidKeyThrottle } from "#lib/services/keys/authenticate";
-import type { RulesContext } from "#lib/services/policies/context";
+import type { RulesContext } from "#lib/services/policies/engine";
 
 export interface Context extends RulesContext {
   invalidKeyThrottle: InvalidKeyThrottle;

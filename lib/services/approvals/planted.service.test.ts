@@ -47,9 +47,9 @@ import { enrolGroup, mailsTo } from "#support/enrol";
 import { collect, forge, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
+import { noteLook } from "./attention";
 import { countWaiting, listInbox, readApprovalView, readDecidable } from "./decision/inbox";
 import { logPlanted } from "./decision/planted";
-import { noteLook } from "./looks";
 import { readPlanted, runPlantedRound } from "./planted";
 import { approvalUrl } from "./rows";
 

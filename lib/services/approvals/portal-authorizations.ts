@@ -1,8 +1,7 @@
 /** An organization's own authorization requests, with the link by which a human decides those that still wait. */
 
 import { and, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
-import { type MemberPrincipal, ownsRow } from "#lib/api/http/context";
-import type { PageQuery } from "#lib/api/http/cursor";
+import { type MemberPrincipal, ownsRow, type PageQuery } from "#lib/api/http/context";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { UnfinishedRequest } from "#lib/api/schemas/portal";
 import { queryRows } from "#lib/db/client";
@@ -13,7 +12,7 @@ import { findEnd } from "#lib/protocol/approval/approval-end";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
-import { requireOwnAgent } from "#lib/services/agents/portal-agents";
+import { requireOwnAgent } from "#lib/services/agents/identities";
 import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
 import { readDeciders, readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
 import { answerQuestion } from "#lib/services/approvals/decision/questions";

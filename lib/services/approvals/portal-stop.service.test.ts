@@ -6,7 +6,7 @@ import {
   listOwnAgents,
   readOwnAgent,
   unfreezeOwnAgent,
-} from "#lib/services/agents/portal-agents";
+} from "#lib/services/agents/identities";
 import { approveUnproven, ask } from "#support/authorizations";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";

@@ -18,8 +18,7 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import { decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
-import { makeToken, readToken } from "#lib/api/http/link-token";
+import { decodeCursor, encodeCursor, makeToken, type PageQuery, readToken } from "#lib/api/http/context";
 import type { AuthorizationState, PreviouslyDenied } from "#lib/api/schemas/authorization-state";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import type { Database, Executor } from "#lib/db/client";
@@ -38,7 +37,7 @@ import {
 import { listDetails } from "#lib/protocol/approval/shown-content";
 import { authorizationRequestIdPattern, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { explainBriefly, explainRules, quoteRules } from "#lib/protocol/policy/explain-rules";
+import { explainRules, quoteRules } from "#lib/protocol/policy/explain-rules";
 import type { RuleContext } from "#lib/protocol/policy/rule-context";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { RuleRecord } from "#lib/services/approvals/request/evaluate-policy";
@@ -338,11 +337,6 @@ export function parseRuleDecision(row: JudgedRow): NonNullable<AuthorizationStat
   const outcome = JSON.parse(row.rule_outcome) as RuleRecord;
   const { unmet: _, deciding: _deciding, ...record } = outcome;
   return { ...record, explanation: explainRules(outcome, context as RuleContext | null), context };
-}
-
-export function explainRowBriefly({ rule_outcome: outcome, rule_context: seen }: JudgedRow): string | null {
-  if (outcome === null || seen === null) return null;
-  return explainBriefly(JSON.parse(outcome) as RuleRecord, JSON.parse(seen) as RuleContext);
 }
 
 /** The rules' own text of what the explanation says. */

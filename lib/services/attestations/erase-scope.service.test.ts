@@ -7,7 +7,7 @@ import type { OperationSpec } from "#lib/api/operations/operation";
 import { type Scope, scopeNames, usualScopes } from "#lib/api/schemas/key-choices";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { Context } from "#lib/services/approvals/context";
-import { makeApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
+import { makeApiKey, rotateApiKey } from "#lib/services/keys/api-keys";
 import { changeRole, removeMember } from "#lib/services/portal/organization";
 import { anyKind } from "#support/databases";
 import { joinPerson, signInPerson } from "#support/portal";

@@ -3,7 +3,7 @@
  * made from; what it led to before is the answer. Otherwise each entry whose row has another digest is made again.
  */
 import { and, isNotNull } from "drizzle-orm";
-import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/cursor";
+import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/context";
 import { SerializedJson } from "#lib/api/http/problem";
 import type { CachedResponse } from "#lib/api/http/response-cache";
 import { type FeedEntry, type FeedResponse, maxLookAlikes } from "#lib/api/schemas/identity";

@@ -2,8 +2,8 @@
 
 import { and, desc, eq, inArray } from "drizzle-orm";
 import { type MemberPrincipal, ownsRow, type Principal, toActor } from "#lib/api/http/context";
+import type { PresentationRequest } from "#lib/api/schemas/attest";
 import type { AttestationFilters, ExportFormat } from "#lib/api/schemas/portal";
-import type { PresentationRequest } from "#lib/api/schemas/presentation";
 import type {
   ListAttestationsQuery,
   OwnAttestation,
@@ -24,7 +24,7 @@ import { readNames } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
-import { addOpening, type OpeningChoice } from "#lib/services/approvals/openings";
+import { addOpening, type OpeningChoice } from "#lib/services/approvals/read";
 import { type ListQuery, parseContext } from "#lib/services/approvals/rows";
 import { isTestKey } from "#lib/services/keys/api-keys";
 import {

@@ -6,7 +6,7 @@ import { and, eq } from "drizzle-orm";
 import { ownsRow, type Principal, toActor } from "#lib/api/http/context";
 import type { Handlers } from "#lib/api/http/pipeline";
 import type { presentationsOperations as specs } from "#lib/api/operations/attestations";
-import { DEFAULT_LIFETIME_SECONDS, type PresentationRequest } from "#lib/api/schemas/presentation";
+import { DEFAULT_LIFETIME_SECONDS, type PresentationRequest } from "#lib/api/schemas/attest";
 import { signingKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";

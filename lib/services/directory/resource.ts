@@ -24,7 +24,7 @@ import { endMembership, revokeKeysMadeBy } from "#lib/services/accounts/change-r
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { hasRoom, requireFewOrganizations, withdrawInvitationsTo } from "#lib/services/accounts/invitations";
 import { listMemberships } from "#lib/services/accounts/members";
-import { readDomain } from "#lib/services/accounts/sign-up";
+import { readDomain } from "#lib/services/accounts/organizations";
 
 const refuse = (scimType: ScimType, detail: string) => new AppError("bad_request", detail, { scimType });
 

@@ -1,8 +1,8 @@
-/** Runs the operations of SCIM 2.0 (lib/api/operations/scim.ts). */
+/** Runs the operations of SCIM 2.0 (lib/api/operations/agents.ts). */
 import type { KeyPrincipal } from "#lib/api/http/context";
 import type { Handlers, Reply } from "#lib/api/http/pipeline";
 import { scimMediaType } from "#lib/api/http/problem";
-import type { scimOperations as specs } from "#lib/api/operations/scim";
+import type { scimOperations as specs } from "#lib/api/operations/agents";
 import {
   listUrn,
   maxScimResults,

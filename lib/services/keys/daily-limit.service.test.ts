@@ -6,7 +6,7 @@ import { readOverview } from "#lib/services/portal/overview";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { makeApiKey } from "./portal-keys";
+import { makeApiKey } from "./api-keys";
 
 let test: TestApp;
 afterEach(() => test.close());

@@ -14,8 +14,7 @@ import { AppError } from "#lib/errors";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { signUpClosedMail } from "#lib/services/accounts/mails";
 import { requireRole } from "#lib/services/accounts/members";
-import { findOrCreateOrganization } from "#lib/services/accounts/organizations";
-import { mayGetKey } from "#lib/services/accounts/sign-up";
+import { findOrCreateOrganization, mayGetKey } from "#lib/services/accounts/organizations";
 import { createApiKey, describeApiKey, revokeApiKey, utcDay } from "./api-keys";
 
 const codeLifetimeSeconds = 600;

@@ -6,7 +6,7 @@ import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { limitApiKey, listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal-keys";
+import { limitApiKey, listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./api-keys";
 
 describe("API keys in the portal", () => {
   const { test } = setupTestApp();

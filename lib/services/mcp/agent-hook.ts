@@ -15,7 +15,7 @@ import { agents, listEvents } from "#lib/client/hook/agents";
 import { readDialectName } from "#lib/client/hook/dialects";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { Context } from "#lib/services/approvals/context";
-import type { AnswerAsked } from "./call-operation";
+import type { AnswerAsked } from "./tools";
 
 /** An event comes with its tool's output. */
 const maxEventBytes = 1024 * 1024;

@@ -10,8 +10,8 @@ import { approveUnproven, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
 import { enrolGroup } from "#support/enrol";
 import { setupTestApp } from "#support/setup-app";
-import type { ToolOperation } from "./call-operation";
 import { createRounds, createServer } from "./server";
+import type { ToolOperation } from "./tools";
 
 const { test, key } = setupTestApp();
 

@@ -7,7 +7,7 @@ import type { mcpOperations as specs } from "#lib/api/operations/service";
 import { AppError } from "#lib/errors";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { Context } from "#lib/services/approvals/context";
-import { callAs, type AnswerAsked as HandleRequest } from "./call-operation";
+import { callAs, type AnswerAsked as HandleRequest } from "./tools";
 
 /** Headers that the protocol reads of a request. */
 const headerNames = ["content-type", "mcp-method", "mcp-name", "mcp-protocol-version"];

@@ -35,10 +35,10 @@ import {
 import type { Logger } from "#lib/logger";
 import { canonicalHash, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { PRODUCT_VERSION } from "#lib/protocol/statement/product";
-import { type CallOperation, ToolFailure } from "./call-operation";
 import {
   answerQuestion,
   attestAction,
+  type CallOperation,
   cancelRequest,
   checkAuthorization,
   claimApproval,
@@ -49,6 +49,7 @@ import {
   readInputsHash,
   readState,
   revokeApproval,
+  ToolFailure,
   verifyAttestation,
 } from "./tools";
 

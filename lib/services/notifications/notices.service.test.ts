@@ -13,9 +13,9 @@ import {
   removeApprover,
 } from "#lib/services/accounts/approvers";
 import { type Mail, type Mailer, saveNoticeSettings } from "#lib/services/accounts/mails";
+import { noteLook } from "#lib/services/approvals/attention";
 import type { Context } from "#lib/services/approvals/context";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
-import { noteLook } from "#lib/services/approvals/looks";
 import { answerOwnQuestion, readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { expectNotices, makeReminderDue, sendAll } from "#support/approvers";
 import { approveUnproven, ask, expireRequest } from "#support/authorizations";

@@ -1,20 +1,126 @@
 /** One entry of an evidence pack as its file has it: an attestation as the API answers it, a decision or a change. */
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { readCheckpoint } from "#lib/log/reading/public-log";
+import type { Database } from "#lib/db/client";
+import { readCheckpoint } from "#lib/log/reading/history";
 import { tileReader } from "#lib/log/reading/reader";
 import { readLogs } from "#lib/log/signing/signing-keys";
 import { base64Encode, hexEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/protocol/pack/pack-entries";
-import { findCheckpoints } from "#lib/protocol/pack/pack-manifest";
+import { findCheckpoints, type PackPeriod } from "#lib/protocol/pack/pack-manifest";
+import type { AgentChangeKind } from "#lib/protocol/record/agent-heads";
 import { parseCheckpoint, parseNote } from "#lib/protocol/tlog/checkpoint";
 import { proveConsistency } from "#lib/protocol/tlog/tiles";
 import type { Context } from "#lib/services/approvals/context";
-import { addOpening, type OpeningChoice } from "#lib/services/approvals/openings";
+import { addOpening, type OpeningChoice } from "#lib/services/approvals/read";
 import { parseRuleDecision } from "#lib/services/approvals/rows";
 import { assembleHumanAuthorization } from "#lib/services/approvals/use/use-approval";
 import { verifyAttestationById } from "#lib/services/attestations/verify";
-import type { EntryRow } from "./rows";
+
+export interface PackRange {
+  /** Numbers; null if the record begins, or ends, with the period. */
+  before: number | null;
+  after: number | null;
+  /** From this number to that one; none if `last` is before `first`. */
+  first: number;
+  last: number;
+}
+
+const joined = `FROM log_leaves leaf
+  LEFT JOIN attestations a ON a.log_id = leaf.log_id AND a.leaf_index = leaf.leaf_index
+  LEFT JOIN authorization_requests r ON leaf.kind = 'decision' AND r.organization_id = $2
+    AND r.log_id = leaf.log_id AND r.leaf_index = leaf.leaf_index
+  LEFT JOIN agent_changes c ON leaf.kind = 'agent_change' AND c.organization_id = $2
+    AND c.log_id = leaf.log_id AND c.leaf_index = leaf.leaf_index`;
+
+/**
+ * $1: agent. $2: its organization. $3: the last number to look at. $4, $5: the period. What was erased has no signed time,
+ * so it belongs to the period if it lies beside it: else nothing would show that it does not.
+ */
+const rangeText = `WITH entry AS MATERIALIZED (
+    SELECT leaf.sequence, coalesce(a.created_at, r.decided_at, c.changed_at) AS at,
+      num_nonnulls(a.payload, r.decision_payload, c.payload) > 0 AS is_timed
+    ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence <= $3
+  ), inside AS (
+    SELECT coalesce(min(sequence) FILTER (WHERE at >= $4), $3 + 1) AS first,
+      coalesce(max(sequence) FILTER (WHERE at < $5), 0) AS last FROM entry
+  )
+  SELECT (SELECT max(sequence) FROM entry WHERE is_timed AND sequence < inside.first) AS before,
+    (SELECT min(sequence) FROM entry WHERE is_timed AND sequence > greatest(inside.last, inside.first - 1)) AS after
+  FROM inside`;
+
+export interface PackOwner {
+  agentId: string;
+  organizationId: string;
+}
+
+export async function findPackRange(
+  database: Database,
+  { agentId, organizationId }: PackOwner,
+  head: number,
+  { from, to }: PackPeriod,
+): Promise<PackRange> {
+  const find = database.statement<{ before: number | null; after: number | null }>(rangeText);
+  const [row] = await find(agentId, organizationId, head, from, to);
+  const { before = null, after = null } = row ?? {};
+  return { before, after, first: (before ?? 0) + 1, last: after === null ? head : after - 1 };
+}
+
+/** An attestation if it has the id of one, a change if it has one, else a decision. */
+export interface EntryRow {
+  sequence: number;
+  payload_hash: Uint8Array;
+  attestation_id: string | null;
+  change: AgentChangeKind | null;
+  reason: string | null;
+  reason_salt: string | null;
+  request_id: string | null;
+  request: Uint8Array | null;
+  decision_payload: Uint8Array | null;
+  decision_signature: Uint8Array | null;
+  decision_envelope_signature: Uint8Array | null;
+  decision_key_id: string | null;
+  decision_log: string | null;
+  human_authorization: Uint8Array | null;
+  decided_by: string | null;
+  rule_context: string | null;
+  rule_outcome: string | null;
+}
+
+const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_id, c.change, c.reason, c.reason_salt,
+    coalesce(r.id, c.request_id) AS request_id, r.request, coalesce(r.decision_payload, c.payload) AS decision_payload,
+    coalesce(r.decision_signature, c.signature) AS decision_signature,
+    coalesce(r.decision_envelope_signature, c.envelope_signature) AS decision_envelope_signature,
+    coalesce(r.decision_key_id, c.signed_by) AS decision_key_id, coalesce(r.decision_log, c.log) AS decision_log,
+    r.human_authorization, r.decided_by, r.rule_context, r.rule_outcome
+  ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence BETWEEN $3 AND $4 ORDER BY leaf.sequence`;
+
+const batchSize = 200;
+
+export async function* readEntryRows(
+  database: Database,
+  { agentId, organizationId }: PackOwner,
+  first: number,
+  last: number,
+): AsyncGenerator<EntryRow> {
+  for (let from = first; from <= last; from += batchSize) {
+    const to = Math.min(last, from + batchSize - 1);
+    const rows = await database.statement<EntryRow>(rowsText)(agentId, organizationId, from, to);
+    yield* rows;
+  }
+}
+
+/** $1: agent. $2: the last number to look at. */
+const newestText = `SELECT leaf.sequence FROM log_leaves leaf
+  JOIN attestations a ON a.log_id = leaf.log_id AND a.leaf_index = leaf.leaf_index
+  WHERE leaf.agent_id = $1 AND leaf.sequence <= $2 AND a.is_public AND a.payload IS NOT NULL
+  ORDER BY leaf.sequence DESC LIMIT 1`;
+
+/** The number of the newest public attestation, whose signature covers every link before it. */
+export async function findNewestPublic(database: Database, agentId: string, head: number) {
+  const [row] = await database.statement<{ sequence: number }>(newestText)(agentId, head);
+  return row?.sequence ?? null;
+}
 
 const base64OrNull = (bytes: Uint8Array | null) => bytes && base64Encode(bytes);
 const parse = (text: string) => JSON.parse(text) as JsonObject;

@@ -13,7 +13,7 @@ import { base64UrlEncode, sha256, utf8Encode, uuidV7 } from "#lib/protocol/encod
 import { recordAudit } from "#lib/services/accounts/audit";
 import { holdRole, personNotFound, requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
-import type { OpeningChoice } from "#lib/services/approvals/openings";
+import type { OpeningChoice } from "#lib/services/approvals/read";
 import { buildOpenedReceipt } from "#lib/services/attestations/own";
 import { beginPack, type PackRequest } from "./pack";
 

@@ -4,7 +4,7 @@
  */
 
 import { promisify } from "node:util";
-import { crc32, deflateRaw, deflateRawSync } from "node:zlib";
+import { crc32, deflateRaw } from "node:zlib";
 import { and, asc, eq, inArray, isNotNull, lte, or } from "drizzle-orm";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { RecordResponse } from "#lib/api/schemas/record";
@@ -12,8 +12,7 @@ import { agents, ruleSets } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";
 import { readPublicKeys } from "#lib/log/keys/public-keys";
-import { readStatements } from "#lib/log/reading/history";
-import { readHeadRows } from "#lib/log/reading/public-log";
+import { readHeadRows, readStatements } from "#lib/log/reading/history";
 import { makeSnapshot, SnapshotTaken } from "#lib/log/records/agent-heads";
 import {
   type GroupAttention,
@@ -59,22 +58,24 @@ import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import { parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
-import { requireOwnAgent } from "#lib/services/agents/portal-agents";
+import { requireOwnAgent } from "#lib/services/agents/identities";
 import { listMeasured, readUndecided } from "#lib/services/approvals/attention";
 import type { Context } from "#lib/services/approvals/context";
-import type { OpeningChoice } from "#lib/services/approvals/openings";
 import { readPackedPlanted } from "#lib/services/approvals/planted";
+import type { OpeningChoice } from "#lib/services/approvals/read";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { readAgentRecord } from "#lib/services/attestations/record";
-import { createSizeList, describeGrowth, describePackedEntry } from "./entry";
 import {
+  createSizeList,
+  describeGrowth,
+  describePackedEntry,
   type EntryRow,
   findNewestPublic,
   findPackRange,
   type PackOwner,
   type PackRange,
   readEntryRows,
-} from "./rows";
+} from "./entry";
 
 /*
  * The signed count with which an evidence pack ends: only the service's own statement about the last number, with its
@@ -149,12 +150,7 @@ function endWithCount({ from, to }: PackPeriod, counted: Counted): PackPeriod {
 
 /* A ZIP archive (lib/protocol/encoding/zip.ts) as it is sent: each file goes out when it is there, and only the directory is kept. */
 
-const deflateAside = promisify(deflateRaw);
-/** Below it, to ask another thread takes longer than to deflate: 0.2 ms for a receipt, of which 0.07 are deflate's. */
-const largeBytes = 32 * 1024;
-
-const deflate = async (bytes: Uint8Array): Promise<Uint8Array> =>
-  bytes.length < largeBytes ? deflateRawSync(bytes) : deflateAside(bytes);
+const deflate = promisify(deflateRaw);
 
 export interface ZipWriter {
   files: readonly PackedFile[];
@@ -496,23 +492,6 @@ async function* writePack(
   yield zip.end();
 }
 
-/** A write for each small file would take a tenth of the time that a pack takes. */
-const chunkBytes = 64 * 1024;
-
-async function* joinParts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let joined: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of parts) {
-    joined.push(part);
-    length += part.length;
-    if (length < chunkBytes) continue;
-    yield Buffer.concat(joined);
-    joined = [];
-    length = 0;
-  }
-  if (length > 0) yield Buffer.concat(joined);
-}
-
 /** Named ones as they were asked for, each once; else all of the organization. */
 async function findPackAgents(context: Context, person: MemberPrincipal, slugs: readonly string[]) {
   const { organizationId } = person;
@@ -572,7 +551,7 @@ export async function beginPack(
   const { from, to } = period;
   return {
     name: `evidence-${writeName(agents)}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`,
-    parts: joinParts(writePack(context, agents, { ...request, period }, person)),
+    parts: writePack(context, agents, { ...request, period }, person),
     slugs: agents.map(({ slug }) => slug),
     period,
   };

@@ -8,8 +8,8 @@ import { positionAt } from "#lib/protocol/policy/cedar";
 import type { ParsedPolicy, ParsedRules, RulesProblem } from "#lib/protocol/policy/parse-rules";
 import { findGroupIds } from "#lib/services/accounts/approver-groups";
 import { slugKey } from "#lib/services/agents/agents";
-import type { RulesContext } from "./context";
 import { namedAgents } from "./describe-request";
+import type { RulesContext } from "./engine";
 
 const describe = ({ line, column, message, help }: RulesProblem) =>
   `line ${line}, column ${column}: ${message}${help === null ? "" : ` (${help})`}`;

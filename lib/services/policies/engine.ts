@@ -26,6 +26,8 @@ import {
   tooInvolved,
 } from "#lib/protocol/policy/parse-rules";
 import type { RuleContext } from "#lib/protocol/policy/rule-context";
+import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
+import type { AccountsContext } from "#lib/services/accounts/context";
 
 /*
  * Cedar, with few sets of rules ready at a time. A text that drives it out of its stack leaves its memory unusable, for
@@ -266,4 +268,9 @@ export function createRulesEngine(options: EngineOptions): RulesEngine {
       comparisons.close();
     },
   };
+}
+
+export interface RulesContext extends AccountsContext {
+  rules: RulesEngine;
+  worldId: { environment: WorldEnvironment };
 }

@@ -1,6 +1,8 @@
 /** Rules as the API and the portal show them. */
 import { and, desc, eq } from "drizzle-orm";
 import type { MemberPrincipal } from "#lib/api/http/context";
+import type { Handlers } from "#lib/api/http/pipeline";
+import type { rulesOperations as specs } from "#lib/api/operations/authorizations";
 import type { RulesResponse, RulesVersionView, SimulateBody } from "#lib/api/schemas/rules";
 import type { Executor } from "#lib/db/client";
 import { logs, ruleSets } from "#lib/db/schema";
@@ -8,8 +10,8 @@ import { AppError } from "#lib/errors";
 import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { rulesetHash, rulesSchema } from "#lib/protocol/policy/rule-context";
 import { forRole } from "#lib/services/accounts/members";
-import { findProblems } from "./check";
-import type { RulesContext } from "./context";
+import { findProblems, findWarnings } from "./check";
+import type { RulesContext } from "./engine";
 import { simulateRules } from "./simulate";
 import { type RulesVersion, readProposal, saveRules } from "./versions";
 
@@ -60,7 +62,7 @@ async function readVersion(executor: Executor, organizationId: string, wanted: n
   return found;
 }
 
-export async function readRules(
+async function readRules(
   executor: Executor,
   organizationId: string,
   wanted?: number,
@@ -111,3 +113,18 @@ export const simulateOwnRules = forRole(
 );
 
 export const saveOwnRules = forRole("rules", saveRules);
+
+export const rulesHandlers: Handlers<typeof specs, RulesContext> = {
+  readRules: async ({ context, principal, query }) => ({
+    body: await readRules(context.database.db, principal.organizationId, query.version),
+  }),
+  putRules: async ({ context, principal, body }) => {
+    await saveRules(context, principal, body);
+    const { organizationId } = principal;
+    const warnings = await findWarnings(context, organizationId, body.text);
+    return { body: { ...(await readRules(context.database.db, organizationId)), warnings } };
+  },
+  simulateRules: async ({ context, principal, body }) => ({
+    body: await simulateRules(context, principal.organizationId, body),
+  }),
+};

@@ -13,7 +13,7 @@ import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { holdRole, requireRole } from "#lib/services/accounts/members";
-import type { RulesContext } from "./context";
+import type { RulesContext } from "./engine";
 import { readNewest } from "./versions";
 
 export const reviewDays = 30;

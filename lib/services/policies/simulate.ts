@@ -8,8 +8,8 @@ import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { RuleOutcome, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
 import { listWarnings, requireRules } from "./check";
-import type { RulesContext } from "./context";
 import { describeStored, type StoredFacts, saysComplete, storedFacts, usageThen } from "./describe-request";
+import type { RulesContext } from "./engine";
 import { readNewest } from "./versions";
 
 const maxRequests = 1000;

@@ -13,9 +13,8 @@ import {
 } from "#lib/protocol/policy/suggest";
 import { requireRole } from "#lib/services/accounts/members";
 import { findProblems } from "./check";
-import type { RulesContext } from "./context";
-import { type PastRow, readPast } from "./past-requests";
-import { readNewest, readProposal, saveRules } from "./versions";
+import type { RulesContext } from "./engine";
+import { type PastRow, readNewest, readPast, readProposal, saveRules } from "./versions";
 
 export interface SuggestionsContext extends RulesContext {
   pool: ZkPool;

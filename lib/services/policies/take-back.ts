@@ -11,9 +11,8 @@ import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { type Derivation, isWithin, type PastRequest } from "#lib/protocol/policy/suggest";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { requireRole } from "#lib/services/accounts/members";
-import type { RulesContext } from "./context";
-import { readPast } from "./past-requests";
-import { readNewest } from "./versions";
+import type { RulesContext } from "./engine";
+import { readNewest, readPast } from "./versions";
 
 const dayMs = 86_400_000;
 export const unusedDays = 30;

@@ -6,7 +6,7 @@ import { addApprover } from "#lib/services/accounts/approvers";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import { addDomain } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
-import { makeApiKey, revokeOwnApiKey } from "#lib/services/keys/portal-keys";
+import { makeApiKey, revokeOwnApiKey } from "#lib/services/keys/api-keys";
 import { startTestApp } from "#support/app";
 import { approveUnproven } from "#support/authorizations";
 import { signInPerson } from "#support/portal";

@@ -6,7 +6,7 @@ import { scopeNames } from "#lib/api/schemas/key-choices";
 import { AppError } from "#lib/errors";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import { inviteMember, listInvitations, withdrawInvitation } from "#lib/services/accounts/invitations";
-import { listOwnAgents, putOwnTools, readOwnAgent, updateOwnAgent } from "#lib/services/agents/portal-agents";
+import { listOwnAgents, putOwnTools, readOwnAgent, updateOwnAgent } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import {
   cancelOwnAuthorization,
@@ -20,7 +20,7 @@ import {
   presentOwnAttestation,
   readOwnAttestation,
 } from "#lib/services/attestations/own";
-import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
+import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/api-keys";
 import {
   deleteOwnWebhook,
   readOwnWebhook,

@@ -14,7 +14,7 @@ import {
   withdrawInvitation,
 } from "#lib/services/accounts/invitations";
 import type { Context } from "#lib/services/approvals/context";
-import { makeApiKey } from "#lib/services/keys/portal-keys";
+import { makeApiKey } from "#lib/services/keys/api-keys";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";

@@ -8,13 +8,13 @@ import {
   registerOwnAgent,
   unfreezeOwnAgent,
   updateOwnAgent,
-} from "#lib/services/agents/portal-agents";
+} from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import {
   cancelOwnAuthorization,
   revokeOwnAuthorization,
 } from "#lib/services/approvals/portal-authorizations";
-import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
+import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/api-keys";
 import {
   createOwnWebhook,
   deleteOwnWebhook,

@@ -47,7 +47,6 @@ interface Findings {
   claimed?: boolean | null;
   /** `opening` of the file; null if it has none. */
   opening?: JsonValue;
-  wantsFacts?: boolean | undefined;
 }
 
 /** Overrides in the report of a file that failed a check. */
@@ -92,7 +91,7 @@ async function finish(
     madeBefore,
     presentationHeader,
     authorization,
-    facts: failed || findings.wantsFacts === false ? [] : await gatherFacts(findings),
+    facts: failed ? [] : await gatherFacts(findings),
     ...(failed && nothingProven),
     isTest,
     claimed,
@@ -150,8 +149,6 @@ export interface Expectation {
   nonce?: string;
   nowSeconds?: number;
   payload?: Uint8Array;
-  /** False for a reader who shows none of {@link VerifierReport.facts}: they are empty then. */
-  wantsFacts?: false;
 }
 
 /** `input`: text or a parsed JSON value. Throws UnreadableError for what cannot be verified at all. */
@@ -241,7 +238,6 @@ async function verifyReceipt(
     authorization: costly.authorization(),
     authorizationObject: costly.object(),
     opening,
-    wantsFacts: expected.wantsFacts,
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
   });

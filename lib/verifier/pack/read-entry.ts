@@ -151,7 +151,7 @@ async function checkDecisionFile(json: JsonObject, trust: VerifierTrust): Promis
 }
 
 async function checkReceipt(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
-  const report = await verifyEvidence(json, trust, { wantsFacts: false });
+  const report = await verifyEvidence(json, trust);
   const failed = report.checks.find(({ status }) => status === "fail");
   if (report.verdict === "invalid")
     return {

@@ -11,7 +11,7 @@ import { EmptyState } from "#components/ui/empty-state";
 import { cursorId } from "#lib/api/schemas/portal";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { mayAct } from "#lib/services/accounts/members";
-import { listOwnAgents } from "#lib/services/agents/portal-agents";
+import { listOwnAgents } from "#lib/services/agents/identities";
 import { readAgentUsage } from "#lib/services/portal/overview";
 
 export const metadata: Metadata = { title: "Agents" };

@@ -127,7 +127,6 @@ async function AttestationsPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="attestations"
-          isByAmount={isSorted}
           {...(cursor === undefined
             ? {}
             : { firstHref: buildLink("/portal/attestations", filters, sorting) })}

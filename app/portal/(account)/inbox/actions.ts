@@ -5,10 +5,10 @@ import type { FormState } from "#lib/api/schemas/form-state";
 import { deputyForm, endDeputyForm, noticeForm } from "#lib/api/schemas/portal";
 import { readUser, runUserAction } from "#lib/server/pages/portal-request";
 import { getApp } from "#lib/server/singleton";
-import { endDeputy, nameDeputy } from "#lib/services/accounts/deputies";
+import { endDeputy, nameDeputy } from "#lib/services/accounts/approver-groups";
 import { saveNoticeSettings } from "#lib/services/accounts/mails";
 import { requireOwnApprover } from "#lib/services/accounts/passkeys";
-import { noteLook } from "#lib/services/approvals/looks";
+import { noteLook } from "#lib/services/approvals/attention";
 import { readApprovalToken } from "#lib/services/approvals/rows";
 
 type State = FormState<null>;

@@ -20,7 +20,7 @@ import { inboxFilters } from "#lib/api/schemas/portal";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
-import { listPossibleDeputies, readDeputy } from "#lib/services/accounts/deputies";
+import { listPossibleDeputies, readDeputy } from "#lib/services/accounts/approver-groups";
 import { listNoticeSettings } from "#lib/services/accounts/mails";
 import { listOwnApprovers, listPasskeys, maxPasskeys } from "#lib/services/accounts/passkeys";
 import type { Context } from "#lib/services/approvals/context";
@@ -123,7 +123,6 @@ async function InboxPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="requests"
-          isByAmount={isSorted}
           {...(cursor === undefined ? {} : { firstHref: buildLink(sorting) })}
           {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor, ...sorting }) })}
         />

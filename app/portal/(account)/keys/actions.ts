@@ -5,7 +5,7 @@ import type { CreatedKey } from "#components/portal/keys/key-dialogs";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { createKeyForm, keyForm, limitKeyForm, rotateKeyForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
-import { limitApiKey, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
+import { limitApiKey, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/api-keys";
 
 type KeyState = FormState<{ text: string }>;
 

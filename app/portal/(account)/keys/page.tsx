@@ -17,7 +17,7 @@ import { toVisibleText } from "#lib/protocol/text/display-text";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { mayAct } from "#lib/services/accounts/members";
 import { listAgentSlugs } from "#lib/services/attestations/own";
-import { listApiKeys } from "#lib/services/keys/portal-keys";
+import { listApiKeys } from "#lib/services/keys/api-keys";
 import { readKeyUsage } from "#lib/services/portal/overview";
 import { createKey, limitKey, revokeKey, rotateKey } from "./actions";
 

@@ -37,11 +37,11 @@ import { listSize } from "#lib/protocol/passkey/assertion";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { publicUrl } from "#lib/protocol/statement/product";
 import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
-import { findReplaced, listDeputyships } from "#lib/services/accounts/deputies";
+import { findReplaced, listDeputyships } from "#lib/services/accounts/approver-groups";
 import { isEnrolled } from "#lib/services/accounts/roster";
+import { readLooks } from "#lib/services/approvals/attention";
 import type { Context } from "#lib/services/approvals/context";
 import { readAmenderGroups } from "#lib/services/approvals/decision/passkey-approval";
-import { readLooks } from "#lib/services/approvals/looks";
 import { findTestRequests } from "#lib/services/approvals/portal-authorizations";
 import { chooseEnvironment, isEnded, readPage } from "#lib/services/approvals/read";
 import {
@@ -49,7 +49,6 @@ import {
   approvalUrl,
   databaseNow,
   describeDenied,
-  explainRowBriefly,
   type FoundAuthorization,
   findAuthorization,
   isAfterCursor,
@@ -308,7 +307,6 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       tool: tool ?? null,
       payee: findPayee(parseContext(row)),
       why: explainFor(row),
-      whyBriefly: explainRowBriefly(row),
       status: row.status,
       is_test: tests.has(row.id),
       environment: chooseEnvironment(context, row),

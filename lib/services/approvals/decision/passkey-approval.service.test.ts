@@ -19,8 +19,8 @@ import {
   listPasskeys,
   removePasskey,
 } from "#lib/services/accounts/passkeys";
-import { addOpening } from "#lib/services/approvals/openings";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
+import { addOpening } from "#lib/services/approvals/read";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { createPasskey, type Said, type TestPasskey } from "#support/authenticator";
 import { type AskedRequest, ask, makeResult } from "#support/authorizations";

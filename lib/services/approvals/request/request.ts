@@ -23,9 +23,8 @@ import {
 } from "#lib/protocol/approval/shown-content";
 import { authorizationRequestId, base64Encode, hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { readTurns } from "#lib/services/accounts/approver-groups";
+import { findDeputies, readTurns } from "#lib/services/accounts/approver-groups";
 import { recordAudit } from "#lib/services/accounts/audit";
-import { findDeputies } from "#lib/services/accounts/deputies";
 import { readIdentity } from "#lib/services/accounts/domains";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/services/agents/agents";

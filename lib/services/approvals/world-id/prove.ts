@@ -5,8 +5,8 @@
  */
 
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
-import { explainPortalCode } from "#lib/api/schemas/approval-page";
 import { type IdkitResult, pickProof, type WorldIdStart } from "#lib/api/schemas/approval-view";
+import { explainPortalCode } from "#lib/api/schemas/world-id-codes";
 import type { Executor } from "#lib/db/client";
 import { worldNonces } from "#lib/db/schema";
 import { AppError } from "#lib/errors";

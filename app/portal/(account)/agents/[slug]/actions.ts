@@ -17,7 +17,7 @@ import {
   putOwnTools,
   unfreezeOwnAgent,
   updateOwnAgent,
-} from "#lib/services/agents/portal-agents";
+} from "#lib/services/agents/identities";
 
 type State = FormState<null>;
 

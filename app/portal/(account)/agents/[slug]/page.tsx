@@ -24,7 +24,7 @@ import { TextLink } from "#components/ui/text-link";
 import { orNotFound, type Portal, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
-import { readOwnAgent } from "#lib/services/agents/portal-agents";
+import { readOwnAgent } from "#lib/services/agents/identities";
 import { readAgentFile } from "#lib/services/approvals/portal-authorizations";
 import { listOwnAttestations } from "#lib/services/attestations/own";
 import { readAgentUsage } from "#lib/services/portal/overview";

@@ -4,7 +4,7 @@ import { redirect } from "next/navigation";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { registerAgentForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
-import { registerOwnAgent } from "#lib/services/agents/portal-agents";
+import { registerOwnAgent } from "#lib/services/agents/identities";
 
 type State = FormState<null>;
 

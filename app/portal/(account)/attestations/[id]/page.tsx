@@ -25,7 +25,7 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { Field, Select } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
-import { DISCLOSABLE_NAMES } from "#lib/api/schemas/presentation";
+import { DISCLOSABLE_NAMES } from "#lib/api/schemas/attest";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
