@@ -36,14 +36,14 @@ function waitForHolder(address) {
   });
 }
 
-/** Runs `work` (synchronous) while this process alone holds the lock `name`. */
+/** Runs `work` while this process alone holds the lock `name`. */
 export async function withLock(name, work) {
   const address = lockAddress(name);
   let told = false;
   for (;;) {
     const server = await listen(address);
     if (server) {
-      work();
+      await work();
       process.exit(0);
     }
     if (!told) console.log(`waiting for another ${name} in this folder`);

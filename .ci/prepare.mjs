@@ -10,7 +10,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createBuildHash, isBuilt, stampBuild, unstampBuild } from "./build-stamp.mjs";
 import { withLock } from "./lock.mjs";
 import { applyPatches, canPatch, isPatched } from "./patches.mjs";
-import { root, runStep } from "./step.mjs";
+import { root, runStep, startStep } from "./step.mjs";
 
 const oldestNode = [20, 15];
 
@@ -63,22 +63,25 @@ function patch(withDevelopment) {
   }
 }
 
-function build(hash) {
+async function build(hash) {
   unstampBuild();
   const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" };
-  runStep("build pages", process.execPath, ["node_modules/next/dist/bin/next", "build"], { env });
-  runStep("compress", process.execPath, [".ci/compress.mjs"]);
-  runStep("build server", process.execPath, [".ci/bundle.mjs"], { env });
+  await startStep("build pages", process.execPath, ["node_modules/next/dist/bin/next", "build"], { env });
+  // Not beside the pages: Turbopack lists dist/, whose files the server's code names, and panics when one goes.
+  await Promise.all([
+    startStep("compress", process.execPath, [".ci/compress.mjs"]),
+    startStep("build server", process.execPath, [".ci/bundle.mjs"], { env }),
+  ]);
   stampBuild(hash);
 }
 
-function prepare(mode, force) {
+async function prepare(mode, force) {
   const hash = createBuildHash();
   const mustBuild = force || !isBuilt(hash);
   const withDevelopment = mode === "test";
   if (!isInstalled(withDevelopment)) install(withDevelopment);
   if (canPatch()) patch(withDevelopment);
-  if (mustBuild) build(hash);
+  if (mustBuild) await build(hash);
 }
 
 function isReady(mode) {
