@@ -181,6 +181,7 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
     setIsDone(true);
     onCounted();
   }
+  const way = { view, token, code, turn, isRead: unseen.length === 0, onChange };
   return (
     <section ref={setSection} aria-labelledby="decision" className="flex flex-col gap-4">
       <h2 ref={heading} id="decision" tabIndex={-1} className="mt-2 font-semibold text-xl outline-none">
@@ -198,21 +199,8 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
       {isDone ? null : (
         <Choices choice={choice} isReady={isReady} view={view} isByPasskey={isByPasskey} onChoose={choose} />
       )}
-      {choice !== "deny" ? null : isDone ? (
-        <Denied />
-      ) : (
-        <DenyForm
-          view={view}
-          token={token}
-          code={code}
-          turn={turn}
-          onChange={onChange}
-          onSent={() => setIsDone(true)}
-        />
-      )}
-      {choice === "change" ? (
-        <ChangeForm view={view} token={token} code={code} turn={turn} onChange={onChange} />
-      ) : null}
+      {choice !== "deny" ? null : isDone ? <Denied /> : <DenyForm {...way} onSent={() => setIsDone(true)} />}
+      {choice === "change" ? <ChangeForm {...way} /> : null}
       {choice === "ask" && mayAsk(view) ? (
         <AskForm
           view={view}
@@ -231,9 +219,7 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
           onContinue={() => setIsInformed(true)}
         />
       ) : null}
-      {choice === "approve" && isInformed ? (
-        <Panel view={view} token={token} code={code} turn={turn} onChange={onChange} onCounted={countOwn} />
-      ) : null}
+      {choice === "approve" && isInformed ? <Panel {...way} onCounted={countOwn} /> : null}
       {isDone ? null : (
         <DecisionBar
           view={view}

@@ -110,12 +110,14 @@ interface DenyFormProps {
   readonly code: string;
   /** How often the way here has been chosen: each time it takes the focus. */
   readonly turn: number;
+  /** All of the request was on the screen. */
+  readonly isRead: boolean;
   /** The request's state is another now. */
   readonly onChange: () => void;
   readonly onSent: () => void;
 }
 
-export function DenyForm({ view, token, code, turn, onChange, onSent }: DenyFormProps) {
+export function DenyForm({ view, token, code, turn, isRead, onChange, onSent }: DenyFormProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<{ title: string; text: string } | null>(null);
   const start = useRef<HTMLDivElement>(null);
@@ -134,11 +136,12 @@ export function DenyForm({ view, token, code, turn, onChange, onSent }: DenyForm
       setProblem(explainUnsigned(signed));
       return;
     }
-    const answer = await postJson(`/approve/${token}/deny`, {
+    const body = {
       ...(reason === "" ? {} : { reason }),
       ...(code === "" ? {} : { code }),
       ...(signed === null ? {} : { passkey: signed.passkey }),
-    });
+    };
+    const answer = await postJson(`/approve/${token}/deny`, body, isRead);
     onChange();
     // 409: somebody else was faster, and the page shows what they decided.
     if (answer.ok || answer.problem.status === 409) return onSent();

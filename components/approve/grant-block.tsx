@@ -50,7 +50,9 @@ function Limits({ terms }: { readonly terms: GrantTerms }) {
   );
 }
 
-function listCovered({ tools, actions, context }: GrantTerms): ReactNode[] {
+const toHour = (hour: number) => String(hour).padStart(2, "0");
+
+function listCovered({ tools, actions, context, derived }: GrantTerms): ReactNode[] {
   const exact = actions?.filter((action) => !action.endsWith("*")) ?? [];
   const prefixes = actions?.filter((action) => action.endsWith("*")) ?? [];
   return [
@@ -72,10 +74,28 @@ function listCovered({ tools, actions, context }: GrantTerms): ReactNode[] {
         <AgentText value={value} />
       </>
     )),
+    ...(derived === undefined
+      ? []
+      : [
+          derived.details.length === 0 ? (
+            "only without details"
+          ) : (
+            <>
+              only with these details, and no others:{" "}
+              {derived.details.map((name, i) => (
+                <span key={name}>
+                  {i === 0 ? "" : ", "}
+                  <AgentText value={labelNames(derived.details)(name)} isName />
+                </span>
+              ))}
+            </>
+          ),
+          `only from ${toHour(derived.hours.from)}:00 to ${toHour(derived.hours.to)}:59 UTC`,
+        ]),
   ];
 }
 
-function listUncovered({ tools, actions, max_amount, currency, context }: GrantTerms): ReactNode[] {
+function listUncovered({ tools, actions, max_amount, currency, context, derived }: GrantTerms): ReactNode[] {
   return [
     ...(tools ? ["any other tool, including one whose name only looks the same"] : []),
     ...(actions ? ["any other action"] : []),
@@ -84,7 +104,8 @@ function listUncovered({ tools, actions, max_amount, currency, context }: GrantT
       : [
           `more than ${formatAmount({ value: max_amount, currency: currency ?? "" })} at once, another currency, or no amount`,
         ]),
-    ...(context && Object.keys(context).length > 0 ? ["other details"] : []),
+    ...(derived || (context && Object.keys(context).length > 0) ? ["other details"] : []),
+    ...(derived ? ["another hour of the day"] : []),
     "any other agent, or this one with another key or other code",
   ];
 }

@@ -35,13 +35,16 @@ interface PasskeyPanelProps {
   readonly turn: number;
   /** Asked before anything is signed; on false nothing is. */
   readonly mayStart?: () => boolean;
+  /** All of the request was on the screen. */
+  readonly isRead: boolean;
   readonly onChange: () => void;
   readonly onCounted: () => void;
 }
 
 /** Words the service's answer as the way by World ID does. */
-async function send({ token, code }: PasskeyPanelProps, passkey: SentAssertion): Promise<Phase> {
-  const answer = await postJson(`/approve/${token}/passkey`, { passkey, ...(code === "" ? {} : { code }) });
+async function send({ token, code, isRead }: PasskeyPanelProps, passkey: SentAssertion): Promise<Phase> {
+  const body = { passkey, ...(code === "" ? {} : { code }) };
+  const answer = await postJson(`/approve/${token}/passkey`, body, isRead);
   if (answer.ok) return { kind: "counted" };
   const { status, code: name, detail } = answer.problem;
   if (["approval_refused", "approver_not_enrolled", "passkey_refused"].includes(name))

@@ -11,11 +11,16 @@ export type Answer = { ok: true; body: unknown } | { ok: false; problem: Problem
 
 const readText = (value: unknown): string => (typeof value === "string" ? value : "");
 
-export async function postJson(path: string, body: unknown): Promise<Answer> {
+/** `isRead`: whether all of the request was on the screen, with a decision on it. */
+export async function postJson(path: string, body: unknown, isRead?: boolean): Promise<Answer> {
   try {
     const response = await fetch(path, {
       method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json",
+        ...(isRead !== undefined && { "read-to-end": isRead ? "?1" : "?0" }),
+      },
       body: JSON.stringify(body),
       cache: "no-store",
     });

@@ -23,6 +23,8 @@ interface WorldIdProps {
   readonly token: string;
   readonly code: string;
   readonly passkey?: SentAssertion;
+  /** All of the request was on the screen. */
+  readonly isRead: boolean;
   /** The request's state is another now. */
   readonly onChange: () => void;
   /** The server has counted this visitor's proof. */
@@ -79,11 +81,11 @@ export function useWorldId(props: WorldIdProps) {
 
   const send = useCallback(async () => {
     setPhase({ kind: "sending" });
-    const { token, passkey } = latest.current;
+    const { token, passkey, isRead } = latest.current;
     const answer =
       passkey === undefined
-        ? await postJson(`/approve/${token}/proof`, proof.current)
-        : await postJson(`/approve/${token}/passkey`, { passkey, result: proof.current });
+        ? await postJson(`/approve/${token}/proof`, proof.current, isRead)
+        : await postJson(`/approve/${token}/passkey`, { passkey, result: proof.current }, isRead);
     setPhase(
       answer.ok ? { kind: "counted" } : { kind: "failed", words: explainProblem(answer.problem, true) },
     );

@@ -18,6 +18,8 @@ interface WorldIdPanelProps {
   readonly token: string;
   /** Code as typed; empty if none is asked for. */
   readonly code: string;
+  /** All of the request was on the screen. */
+  readonly isRead: boolean;
   /** Signature of an enrolled approver from this visit. */
   readonly passkey?: SentAssertion;
   /** How often the way here has been chosen: each time it takes the focus, and goes on from a failure. */

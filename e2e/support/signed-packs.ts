@@ -200,6 +200,7 @@ export function createSignedLog() {
         request?: ApprovalRequest | undefined;
         decided_by?: JsonObject;
         rules?: JsonObject;
+        derivation?: JsonObject;
       },
     ) {
       const record = place();
@@ -346,6 +347,7 @@ export interface PlantedLie {
   files?: (files: PackedFiles, planted: PackedPlanted) => void;
   statement?: (statement: Json) => void;
   hasNoApproval?: boolean;
+  isLeftOut?: boolean;
 }
 
 export const plantedEntryHash = (n: number) => plantedHash(plantedEntry(n));
@@ -414,7 +416,8 @@ export async function makePlantedPack({
     change: (files) => {
       const planted: PackedPlanted = { version: 1, organization, schedules };
       change?.(files, planted);
-      if (!files.has(packFiles.planted)) files.set(packFiles.planted, encodePackJson(planted));
+      if (!files.has(packFiles.planted) && !more.isLeftOut)
+        files.set(packFiles.planted, encodePackJson(planted));
     },
   });
 }

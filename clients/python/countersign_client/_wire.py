@@ -446,6 +446,21 @@ class KeyHistory(TypedDict):
     next_cursor: str | None
 
 
+AuthorizationRequestGrantDerivedHours = TypedDict(
+    "AuthorizationRequestGrantDerivedHours",
+    {
+        "from": "int",
+        "to": "int",
+    },
+)
+
+
+class AuthorizationRequestGrantDerived(TypedDict):
+    derivation: str
+    details: list[str]
+    hours: AuthorizationRequestGrantDerivedHours
+
+
 class AuthorizationRequestGrantRequired(TypedDict):
     max_calls: int
     expires_at: str
@@ -458,6 +473,7 @@ class AuthorizationRequestGrantOptional(TypedDict, total=False):
     max_budget: str
     currency: str
     context: dict[str, str]
+    derived: AuthorizationRequestGrantDerived
 
 
 class AuthorizationRequestGrant(AuthorizationRequestGrantRequired, AuthorizationRequestGrantOptional):
@@ -570,6 +586,21 @@ class RequestedBy(TypedDict):
     agent_past: RequestedByAgentPast
 
 
+AuthorizationStateGrantDerivedHours = TypedDict(
+    "AuthorizationStateGrantDerivedHours",
+    {
+        "from": "int",
+        "to": "int",
+    },
+)
+
+
+class AuthorizationStateGrantDerived(TypedDict):
+    derivation: str
+    details: list[str]
+    hours: AuthorizationStateGrantDerivedHours
+
+
 class AuthorizationStateGrantRequired(TypedDict):
     max_calls: int
     expires_at: str
@@ -582,6 +613,7 @@ class AuthorizationStateGrantOptional(TypedDict, total=False):
     max_budget: str
     currency: str
     context: dict[str, str]
+    derived: AuthorizationStateGrantDerived
 
 
 class AuthorizationStateGrant(AuthorizationStateGrantRequired, AuthorizationStateGrantOptional):

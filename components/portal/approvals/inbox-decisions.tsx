@@ -70,6 +70,7 @@ function Request({
         code=""
         turn={turn}
         mayStart={start}
+        isRead={unseen.length === 0}
         onChange={() => void refresh()}
         onCounted={() => onCounted(view)}
       />

@@ -8,13 +8,14 @@ import { TextLink } from "#components/ui/text-link";
 import type { FormAction } from "#lib/api/schemas/form-state";
 import type { ShownSuggestion, TakeBackHint } from "#lib/api/schemas/portal";
 import { formatAmount } from "#lib/protocol/approval/amount";
+import { describeTerms } from "#lib/protocol/record/facts";
 import { formatCount } from "#lib/protocol/text/display-text";
 
 interface SuggestionProps {
   readonly suggestion: ShownSuggestion;
   readonly withMoney: boolean;
   /** Null for who may not. */
-  readonly propose: FormAction<null> | null;
+  readonly actions: Record<"propose" | "ask", FormAction<null>> | null;
 }
 
 /** Longer lists have no reader; the rest is on the pages of requests. */
@@ -44,8 +45,8 @@ function Requests({ requests }: Pick<ShownSuggestion, "requests">) {
   );
 }
 
-export function SuggestionCard({ suggestion, withMoney, propose }: SuggestionProps) {
-  const { policyId, text, bounds, requests, questionsPerWeek, waitedMinutes } = suggestion;
+export function SuggestionCard({ suggestion, withMoney, actions }: SuggestionProps) {
+  const { policyId, text, bounds, requests, questionsPerWeek, waitedMinutes, standing } = suggestion;
   const { agent, tool, equal, open, amount } = bounds;
   return (
     <Card
@@ -77,18 +78,35 @@ export function SuggestionCard({ suggestion, withMoney, propose }: SuggestionPro
         <CodeBlock label={`suggested rule ${policyId}`} code={text} />
       </div>
       <Requests requests={requests} />
-      {propose === null ? null : (
-        <div className="mt-4">
+      {standing === null ? null : (
+        <p className="mt-4">
+          Or a standing approval, which ends and has a limit: {describeTerms(standing)}. That is what was
+          approved in the last 30 days.
+        </p>
+      )}
+      {actions === null ? null : (
+        <div className="mt-4 flex flex-wrap gap-3">
           <ActionDialog
             triggerLabel="Propose this rule"
             triggerVariant="primary"
             title="Propose this rule"
             description="It is added to your rules as it is written here. If your organization has another owner, that one confirms it with a passkey; else it counts at once. The log gets the hash of what it rests on."
-            action={propose}
+            action={actions.propose}
             fields={{ policy_id: policyId, money: withMoney ? "on" : "off" }}
             confirmLabel="Propose"
             confirmVariant="primary"
           />
+          {standing === null ? null : (
+            <ActionDialog
+              triggerLabel="Ask for a standing approval"
+              title="Ask for a standing approval"
+              description="Those who decided the newest of these requests are asked to allow this for 30 days, within these limits. What it rests on is bound by hash to what they sign."
+              action={actions.ask}
+              fields={{ policy_id: policyId, money: withMoney ? "on" : "off" }}
+              confirmLabel="Ask"
+              confirmVariant="primary"
+            />
+          )}
         </div>
       )}
     </Card>

@@ -69,6 +69,20 @@ const grantSchema = z
       .record(text(256), textFrom(0, 4096))
       .refine((details) => Object.keys(details).length <= 32)
       .exactOptional(),
+    derived: z
+      .strictObject({
+        derivation: sha256Hex,
+        details: z
+          .array(text(256))
+          .max(32)
+          .meta({ description: "names that a covered request has, and no others" }),
+        hours: z.strictObject({ from: whole(0, 23), to: whole(0, 23) }).meta({ description: "UTC" }),
+      })
+      .exactOptional()
+      .meta({
+        description:
+          "if the portal suggested it from earlier approvals: the hash of these, and two more limits",
+      }),
   })
   .refine(({ tools, actions }) => tools !== undefined || actions !== undefined)
   .refine(

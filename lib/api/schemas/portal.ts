@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { questionLimits } from "#lib/protocol/approval/amendment";
-import type { Decider } from "#lib/protocol/approval/decided-by";
+import type { Decider, GrantTerms } from "#lib/protocol/approval/decided-by";
 import { authorizationRequestIdPattern } from "#lib/protocol/encoding/bytes";
 import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
 import type { Suggestion } from "#lib/protocol/policy/suggest";
@@ -414,6 +414,8 @@ export interface ShownSuggestion extends Suggestion {
   questionsPerWeek: number;
   /** Time that agents waited for these decisions, together. */
   waitedMinutes: number;
+  /** Terms of a standing approval for the same; null if none can say it, or one is there or asked for. */
+  standing: GrantTerms | null;
 }
 
 /** A reason to take a standing approval back, or a rule out; one of its two ids is null. */

@@ -207,6 +207,7 @@ export interface GrantTerms {
   currency?: string;
   expires_at: string;
   context?: Record<string, string>;
+  derived?: { derivation: string; details: string[]; hours: { from: number; to: number } };
 }
 
 /** Decision of the organization's rules, in effect or not. */

@@ -3,6 +3,7 @@ import { sql } from "drizzle-orm";
 import {
   bigint,
   boolean,
+  date,
   foreignKey,
   index,
   integer,
@@ -51,6 +52,8 @@ export const authorizationRequests = pgTable(
     rule_context: text(),
     /** JSON of what they said. */
     rule_outcome: text(),
+    /** JSON of what a suggested standing approval rests on (lib/protocol/policy/suggest.ts). */
+    derivation: text(),
     status: text({ enum: ["pending", "approved", "denied", "expired", "cancelled"] }).notNull(),
     approvals_required: integer().notNull(),
     /** Who decides must know the confirmation code, which the page never shows. */
@@ -309,6 +312,24 @@ export const deputies = pgTable(
     created_at: createdAt(),
   },
   (t) => [index("deputies_deputy").on(t.deputy_id)],
+);
+
+/** Decisions on the approval page, after reading it to the end or not, of groups whose attention is measured: no person, no request. */
+export const groupReadings = pgTable(
+  "group_readings",
+  {
+    group_id: uuid()
+      .notNull()
+      .references(() => approvers.id, { onDelete: "cascade" }),
+    agent_id: uuid()
+      .notNull()
+      .references(() => agents.id),
+    /** UTC */
+    day: date({ mode: "string" }).notNull(),
+    to_end: integer().notNull(),
+    not_to_end: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.group_id, t.agent_id, t.day] })],
 );
 
 export const requestApprovers = pgTable(

@@ -181,6 +181,7 @@ type Versioned = Pick<UnsignedAuthorization, "request" | "approvals" | "question
 const isVersion2 = ({ request, approvals, questions_hash }: Versioned) =>
   [
     ...[request.details, request.entries_hash, request.amendable, request.amends, questions_hash],
+    request.grant?.derived,
     ...approvals.filter(isPasskeyApproval).flatMap(({ list, deputy_for }) => [list, deputy_for]),
   ].some((field) => field !== undefined);
 

@@ -17,10 +17,26 @@ export interface AttentionWeek {
   /** From the request to the last decision on it, by nearest rank. */
   median_ms: number | null;
   p90_ms: number | null;
-  /** Nothing signed says these two. */
+  /** Nothing signed says what follows. */
   amended: number;
   expired: number;
+  /** Decisions of each person on the approval page, by whether all of the request had been on the screen before. */
+  read_to_end: number;
+  not_read_to_end: number;
 }
+
+const statedNumbers = ["amended", "expired", "read_to_end", "not_read_to_end"] as const;
+/** The service's word. */
+export type StatedNumbers = Pick<AttentionWeek, (typeof statedNumbers)[number]>;
+
+const noneStated: StatedNumbers = { amended: 0, expired: 0, read_to_end: 0, not_read_to_end: 0 };
+
+export const pickStated = (week: StatedNumbers): StatedNumbers => {
+  const { amended, expired, read_to_end, not_read_to_end } = week;
+  return { amended, expired, read_to_end, not_read_to_end };
+};
+
+export const isAnyStated = (week: StatedNumbers): boolean => statedNumbers.some((name) => week[name] > 0);
 
 export interface GroupAttention {
   group: string;
@@ -68,17 +84,17 @@ function toWeek(time: string): string {
 const atRank = (sorted: readonly number[], share: number) =>
   sorted[Math.ceil(share * sorted.length) - 1] ?? null;
 
-/** `ended`: amended and expired requests of each week. */
+/** `stated`: of each week that has any. */
 export function measureGroup(
   decisions: readonly GroupDecision[],
   { group, since }: Pick<GroupAttention, "group" | "since">,
   { from, to }: { from: string; to: string },
-  ended: ReadonlyMap<string, Pick<AttentionWeek, "amended" | "expired">>,
+  stated: ReadonlyMap<string, StatedNumbers>,
 ): AttentionWeek[] {
   const own = decisions.filter(
     ({ groups, decided_at: at }) => groups.includes(group) && at >= since && at >= from && at < to,
   );
-  const weeks = new Set([...own.map(({ decided_at }) => toWeek(decided_at)), ...ended.keys()]);
+  const weeks = new Set([...own.map(({ decided_at }) => toWeek(decided_at)), ...stated.keys()]);
   return [...weeks].sort().map((week) => {
     const decided = own.filter((one) => toWeek(one.decided_at) === week);
     const waited = decided.map(({ waited_ms }) => waited_ms).sort((one, other) => one - other);
@@ -91,8 +107,7 @@ export function measureGroup(
       within_3_s: waited.filter((ms) => ms <= hastyMs).length,
       median_ms: atRank(waited, 0.5),
       p90_ms: atRank(waited, 0.9),
-      amended: ended.get(week)?.amended ?? 0,
-      expired: ended.get(week)?.expired ?? 0,
+      ...(stated.get(week) ?? noneStated),
     };
   });
 }
@@ -110,11 +125,14 @@ export function parseAttention({ version, groups }: JsonObject): GroupAttention[
       (week) =>
         isJsonObject(week) &&
         typeof week["week"] === "string" &&
-        isCount(week["amended"]) &&
-        isCount(week["expired"]),
+        statedNumbers.every((name) => isCount(week[name])),
     );
   return groups.every(isGroup) ? (groups as unknown as GroupAttention[]) : null;
 }
+
+/** Null if no page said. */
+export const readShare = ({ read_to_end: read, not_read_to_end: not }: AttentionWeek): number | null =>
+  read + not === 0 ? null : read / (read + not);
 
 /** Null for no decisions. */
 export const hastyShare = ({ approved, denied, within_3_s: hasty }: AttentionWeek): number | null =>

@@ -20,6 +20,18 @@ export type GrantTerms = {
   expires_at: string;
   /** Fields that a covered request's context must have, with these values. */
   context?: Record<string, string>;
+  /** Makes it version 2. */
+  derived?: DerivedTerms;
+};
+
+/** If the organization's own decisions suggested it (lib/protocol/policy/suggest.ts). */
+type DerivedTerms = {
+  /** Hash of what it rests on. */
+  derivation: string;
+  /** Sorted: a covered request has exactly these, and they are all of what is done. */
+  details: string[];
+  /** When it is made, UTC, both included. */
+  hours: { from: number; to: number };
 };
 
 export interface DecidedByGrant {

@@ -12,6 +12,8 @@ export interface CoveredRequest {
   tool?: string;
   action: string;
   amount?: Amount;
+  details?: { complete: boolean };
+  inputs_hash?: string;
 }
 
 export type OutOfScope =
@@ -19,6 +21,8 @@ export type OutOfScope =
   | "tool"
   | "action"
   | "context"
+  | "details"
+  | "hours"
   | "amount_missing"
   | "amount_not_limited"
   | "currency"
@@ -36,19 +40,30 @@ function whyAmountOut({ max_amount, currency }: GrantTerms, amount: Amount | und
   return amountUnits(amount.value) > amountUnits(max_amount) ? "max_amount" : null;
 }
 
-/** Null if the terms cover the request, as long as something is left of them. */
+/** Whoever binds inputs and doesn't say that the details are all of them, as no client of 1.0.0 does, may show a part. */
+export const saysComplete = ({ details, inputs_hash }: Pick<CoveredRequest, "details" | "inputs_hash">) =>
+  details?.complete ?? inputs_hash === undefined;
+
+/** Null if the terms cover the request, as long as something is left of them. `context`: null where it is hidden. */
 export function whyOutOfScope(
   terms: GrantTerms,
-  { tool, action, amount }: CoveredRequest,
-  context: Record<string, string>,
+  asked: CoveredRequest,
+  context: Record<string, string> | null,
   at: Date,
 ): OutOfScope | null {
+  const { tool, action, amount } = asked;
   if (at.getTime() >= Date.parse(terms.expires_at)) return "expired";
   if (terms.tools && (tool === undefined || !terms.tools.includes(tool))) return "tool";
   if (terms.actions && !terms.actions.some((pattern) => matchesAction(action, pattern))) return "action";
   const wanted = Object.entries(terms.context ?? {});
-  if (!wanted.every(([name, value]) => Object.hasOwn(context, name) && context[name] === value))
+  if (context && !wanted.every(([name, value]) => Object.hasOwn(context, name) && context[name] === value))
     return "context";
+  const { derived } = terms;
+  const names = context && Object.keys(context).sort();
+  const isOther = names !== null && JSON.stringify(names) !== JSON.stringify(derived?.details);
+  if (derived && (isOther || !saysComplete(asked))) return "details";
+  const hour = at.getUTCHours();
+  if (derived && (hour < derived.hours.from || hour > derived.hours.to)) return "hours";
   return whyAmountOut(terms, amount);
 }
 

@@ -92,6 +92,11 @@ const terms = fields(
     max_budget: amountValue,
     currency,
     context: details,
+    derived: fields({
+      derivation: sha256Hex,
+      details: listOf(text(256), 0, 32),
+      hours: fields({ from: integer(0, 23), to: integer(0, 23) }),
+    }),
   },
 );
 /** Terms cover something by name, and say the currency exactly if they say an amount. */

@@ -1,6 +1,8 @@
 /** Rules from an organization's decisions: never wider than what was approved, and each derivation can be checked. */
 import cedarWasm from "@cedar-policy/cedar-wasm/nodejs";
 import { describe, expect, it } from "vitest";
+import type { GrantTerms } from "#lib/protocol/approval/decided-by";
+import { type OutOfScope, whyOutOfScope } from "#lib/protocol/approval/grant";
 import type { Cedar } from "./cedar";
 import { evaluateStrictly, prepareRules } from "./evaluate-rules";
 import { parseRules } from "./parse-rules";
@@ -8,11 +10,14 @@ import type { RuleContext } from "./rule-context";
 import {
   checkDerivation,
   type Derivation,
+  derivationHash,
+  deriveStanding,
   isWithin,
   type PastRequest,
   type SuggestedBounds,
   suggestDefaults,
   suggestRules,
+  suggestStanding,
 } from "./suggest";
 
 const cedar = cedarWasm as unknown as Cedar;
@@ -240,6 +245,84 @@ describe("a derivation", () => {
     ],
   ])("doesn't hold with %s", (_, fault, more, all, rules) => {
     expect(check(more, all, rules).fault).toBe(fault);
+  });
+
+  const standing = suggestStanding(derivation.bounds, derivation.to, requests.slice(0, 6)) as GrantTerms;
+  const asked = { agent_slug: "invoice-bot", grant: deriveStanding(standing, derivation) };
+
+  it("is one of a standing approval too, for as much as was approved in thirty days", () => {
+    expect(standing).toEqual({
+      ...{ tools: ["send"], actions: ["Send an invoice"], context: { customer: "Example Ltd" } },
+      ...{ max_calls: 6, max_amount: "5", max_budget: "15", currency: "EUR" },
+      expires_at: "2026-12-31T00:00:00.000Z",
+    });
+    expect(asked.grant.derived).toEqual({
+      ...{ derivation: derivationHash(derivation), details: ["customer", "invoice"] },
+      hours: { from: 9, to: 15 },
+    });
+    expect(checkDerivation(derivation, asked, requests)).toEqual({ fault: null, missing: 0 });
+    expect(checkDerivation(derivation, asked, requests.slice(2))).toEqual({ fault: null, missing: 2 });
+    const later = { ...derivation, to: "2026-12-02T00:00:00.000Z" };
+    const grant = deriveStanding(
+      suggestStanding(later.bounds, later.to, requests.slice(0, 6)) as GrantTerms,
+      later,
+    );
+    expect(grant, "those of the first day are too old").toMatchObject({ max_calls: 4, max_budget: "14" });
+    expect(checkDerivation(later, { ...asked, grant }, requests).fault).toBeNull();
+    const none = (bounds: Partial<SuggestedBounds>, to = derivation.to) =>
+      suggestStanding({ ...derivation.bounds, ...bounds }, to, requests.slice(0, 6));
+    expect(none({}, "2027-03-01T00:00:00.000Z"), "nothing lately").toBeNull();
+    expect(none({ tool: null }), "it would cover any tool").toBeNull();
+    expect(none({ equal: { action: "Send *", context: [] } }), "it would be a prefix").toBeNull();
+  });
+
+  it.each<[string, string, Partial<GrantTerms> | null, Partial<Derivation>?, PastRequest[]?]>([
+    ["one more use", "not_in_terms", { max_calls: 7 }],
+    ["a larger budget", "not_in_terms", { max_budget: "15.01" }],
+    ["a longer time", "not_in_terms", { expires_at: "2027-01-01T00:00:00.000Z" }],
+    ["a second tool", "not_in_terms", { tools: ["send", "pay"] }],
+    ["no terms", "not_in_terms", null],
+    ["another derivation", "not_in_terms", {}, { salt: "BAAAAAAAAAAAAAAAAAAAAA==" }],
+    ["a time that is none", "not_in_terms", {}, { to: "today" }],
+    [
+      "a longer time, if not all is known",
+      "not_in_terms",
+      { expires_at: "2027-01-01T00:00:00.000Z" },
+      {},
+      requests.slice(1),
+    ],
+    [
+      "a refusal that it covers",
+      "refusal_covered",
+      {},
+      {},
+      [...requests, past(8, { ...euros(1), outcome: "refused" })],
+    ],
+  ])("of a standing approval doesn't hold with %s", (_, fault, terms, more = {}, all = requests) => {
+    const grant = terms && { ...asked.grant, ...terms };
+    expect(checkDerivation({ ...derivation, ...more }, { ...asked, grant }, all).fault).toBe(fault);
+  });
+
+  it("is of one agent", () => {
+    expect(checkDerivation(derivation, { ...asked, agent_slug: "other" }, requests).fault).toBe(
+      "not_in_terms",
+    );
+  });
+
+  it.each<[string, Partial<PastRequest>, OutOfScope | null]>([
+    ["another invoice", { context: { customer: "Example Ltd", invoice: "INV-99" } }, null],
+    ["one more name", { context: { ...past(3).context, copy_to: "x" } }, "details"],
+    ["no invoice", { context: { customer: "Example Ltd" } }, "details"],
+    ["a part of the details", { isComplete: false }, "details"],
+    ["an earlier hour", { created_at: "2026-12-04T08:59:00.000Z" }, "hours"],
+    ["a later hour", { created_at: "2026-12-04T16:00:00.000Z" }, "hours"],
+    ["a higher amount", euros(6), "max_amount"],
+  ])("lets a standing approval cover no more than the rule: %s", (_, more, why) => {
+    const request = past(3, { ...euros(3), created_at: "2026-12-04T09:00:00.000Z", ...more });
+    const { action, isComplete, context, created_at, amount } = request;
+    const covered = { action, tool: "send", ...(amount && { amount }), details: { complete: isComplete } };
+    expect(whyOutOfScope(asked.grant, covered, context, new Date(created_at))).toBe(why);
+    expect(isWithin(derivation.bounds, request)).toBe(why === null);
   });
 
   it("doesn't mind a refusal outside of its time", () => {

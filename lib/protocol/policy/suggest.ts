@@ -12,7 +12,9 @@
  *
  * Nothing depends on an order, a clock or chance.
  */
-import { amountUnits, amountValuePattern } from "#lib/protocol/approval/amount";
+import { amountUnits, amountValue, amountValuePattern } from "#lib/protocol/approval/amount";
+import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,
@@ -21,6 +23,7 @@ import {
   type JsonObject,
 } from "#lib/protocol/encoding/canonical-json";
 import { textAsRead } from "#lib/protocol/text/display-text";
+import { isTime } from "#lib/protocol/time/time-words";
 
 /** A request that was decided, as far as suggestions look at it. */
 export interface PastRequest {
@@ -322,28 +325,97 @@ function isBounds({ agent, tool, equal, open, amount, hours }: JsonObject): bool
 export const derivationHash = (derivation: Derivation): string =>
   canonicalHash(derivation as unknown as JsonObject);
 
+/* The same bounds as a standing approval, which is never more than people approved in as many days. */
+
+const dayMs = 86_400_000;
+const standingDays = 30;
+const moveDays = (time: string, days: number) => new Date(Date.parse(time) + days * dayMs).toISOString();
+
+/** Uses and units that were approved in the last days of the window. */
+function countRecent(to: string, approved: readonly PastRequest[]) {
+  const recent = approved.filter((one) => one.created_at >= moveDays(to, -standingDays));
+  return { uses: recent.length, units: recent.reduce((sum, one) => sum + unitsOf(one), 0n) };
+}
+
+type Recent = ReturnType<typeof countRecent>;
+
+/** Null if no standing approval can say these bounds, or nothing was approved lately. */
+function buildStanding(
+  { bounds: { tool, equal, amount }, to }: Pick<Derivation, "bounds" | "to">,
+  { uses, units }: Recent,
+): GrantTerms | null {
+  const budget = amountValue(units);
+  if (tool === null || uses === 0 || equal.action?.endsWith("*") || !amountValuePattern.test(budget))
+    return null;
+  return {
+    tools: [tool],
+    ...(equal.action !== null && { actions: [equal.action] }),
+    max_calls: Math.min(uses, 10_000),
+    ...(amount && {
+      max_amount: units < amountUnits(amount.max) ? budget : amount.max,
+      max_budget: budget,
+      currency: amount.currency,
+    }),
+    expires_at: moveDays(to, standingDays),
+    ...(equal.context.length > 0 && { context: Object.fromEntries(equal.context) }),
+  };
+}
+
+export const suggestStanding = (bounds: SuggestedBounds, to: string, covers: readonly PastRequest[]) =>
+  buildStanding({ bounds, to }, countRecent(to, covers));
+
+/** As they are asked for: bound to what they rest on. */
+export function deriveStanding(terms: GrantTerms, derivation: Derivation): GrantTerms {
+  const { equal, open, hours } = derivation.bounds;
+  const details = [...equal.context.map(([name]) => name), ...open].sort();
+  return { ...terms, derived: { derivation: derivationHash(derivation), details, hours } };
+}
+
+/** A request for a standing approval. */
+export type StandingRequest = Pick<ApprovalRequest, "agent_slug" | "grant">;
+
+/** `named`: null if not all of them are known; then the numbers are believed. */
+function isStanding(
+  derivation: Derivation,
+  { agent_slug, grant }: StandingRequest,
+  named: readonly PastRequest[] | null,
+): boolean {
+  const { bounds, to } = derivation;
+  if (grant === null || agent_slug !== bounds.agent || !isTime(to)) return false;
+  const stated = { uses: grant.max_calls, units: amountUnits(grant.max_budget ?? "0") };
+  const terms = buildStanding(derivation, named === null ? stated : countRecent(to, named));
+  const made = terms && deriveStanding(terms, derivation);
+  return made !== null && canonicalHash({ ...made }) === canonicalHash({ ...grant });
+}
+
 export type DerivationFault =
   | "not_in_rules"
+  | "not_in_terms"
   | "wider_than_approved"
   | "too_few"
   | "refusal_covered"
   | "not_approved";
 
 /**
- * Checks that the rule follows from the requests: `fault` is the first reason why not, `missing` counts those that it names
- * and that are not here. `past`: decided requests of the agent, as many as there are.
+ * Checks that the rule or standing approval follows from the requests: `fault` is the first reason why not, `missing` counts those that it names
+ * and that are not here. `made`: text of rules, or the request. `past`: decided requests of the agent, as many as there are.
  */
 export function checkDerivation(
-  { policy_id: policyId, bounds, from, to, approvals, days, requests }: Derivation,
-  rulesText: string,
+  derivation: Derivation,
+  made: string | StandingRequest,
   past: readonly PastRequest[],
 ): { fault: DerivationFault | null; missing: number } {
+  const { policy_id: policyId, bounds, from, to, approvals, days, requests } = derivation;
   const known = new Map(past.map((one) => [one.hash, one]));
   const named = requests.flatMap((hash) => known.get(hash) ?? []);
   const missing = requests.length - named.length;
   const failed = (fault: DerivationFault) => ({ fault, missing });
-  if (policyId !== suggestionId(bounds) || !rulesText.includes(writeSuggestion(policyId, bounds)))
+  const isOwn = policyId === suggestionId(bounds);
+  if (typeof made === "string" && !(isOwn && made.includes(writeSuggestion(policyId, bounds))))
     return failed("not_in_rules");
+  const whole = missing > 0 ? null : named;
+  if (typeof made !== "string" && !(isOwn && isStanding(derivation, made, whole)))
+    return failed("not_in_terms");
   const least = Math.max(approvals, suggestDefaults.approvals);
   if (new Set(requests).size !== requests.length || requests.length < least) return failed("too_few");
   if (!named.every((one) => isCounted(one) && isWithin(bounds, one))) return failed("not_approved");

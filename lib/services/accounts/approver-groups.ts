@@ -17,7 +17,14 @@ import {
 import { alias } from "drizzle-orm/pg-core";
 import { type MemberPrincipal, toActor, type UserPrincipal } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
-import { approverGroups, approvers, deputies, passkeys, requestApprovers } from "#lib/db/schema";
+import {
+  approverGroups,
+  approvers,
+  deputies,
+  groupReadings,
+  passkeys,
+  requestApprovers,
+} from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { minGroupPeople } from "#lib/protocol/approval/attention";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
@@ -199,6 +206,7 @@ export async function measureAttention(
       .where(isGroup(organizationId, groupId))
       .returning({ name: approvers.name });
     if (!group) throw personNotFound();
+    if (!isOn) await tx.delete(groupReadings).where(eq(groupReadings.group_id, groupId));
     return { action: "approver_group.attention", subject: group.name ?? "", detail: { measured: isOn } };
   });
 }

@@ -5,7 +5,7 @@
 import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { approvers, auditEvents } from "#lib/db/schema";
+import { approvers, auditEvents, groupReadings } from "#lib/db/schema";
 import type { GroupAttention } from "#lib/protocol/approval/attention";
 import { sourceOf } from "#lib/protocol/encoding/zip";
 import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
@@ -48,13 +48,17 @@ describe("attention of a group", () => {
     const required = { required_approvers: [{ group: "finance", count: 1 }], required_level: "none" };
     return ask(test, key, { agent_slug: "payer", action: "Pay", ...required, ...more });
   }
-  async function decide(decision: PasskeyDecision): Promise<void> {
+  /** `read`: the page's word, in the header that it sends. */
+  async function decide(decision: PasskeyDecision, read = "?1"): Promise<void> {
     const asked = await request();
     const view = await readApprovalView(test.app.context, asked.token);
     const challenge = approvalChallenge(view?.binding.request_hash ?? "", decision);
     const { public_key: _, ...passkey } = people[0]?.passkey.assert(challenge) ?? { public_key: "" };
     const path = `/approve/${asked.token}/${decision === "approve" ? "passkey" : "deny"}`;
-    const answer = await test.call("POST", path, { headers: fromPage, body: { passkey } });
+    const answer = await test.call("POST", path, {
+      headers: { ...fromPage, "read-to-end": read },
+      body: { passkey },
+    });
     expect(answer.status).toBe(200);
     const { created_at, decided_at } = (await asked.read(key)).body;
     waited.push(Date.parse(decided_at) - Date.parse(created_at));
@@ -89,7 +93,9 @@ describe("attention of a group", () => {
   });
 
   it("counts what people decided, what expired and nothing else, and names nobody", async () => {
-    for (const decision of ["approve", "approve", "deny"] as const) await decide(decision);
+    await decide("approve");
+    await decide("approve", "?0");
+    await decide("deny", "yes");
     await request();
     const cancel = async () => {
       const { request_id: id } = (await request()).made;
@@ -116,8 +122,7 @@ describe("attention of a group", () => {
         ...{
           median_ms: waited.toSorted((a, b) => a - b)[1],
           p90_ms: Math.max(...waited),
-          amended: 1,
-          expired: 1,
+          ...{ amended: 1, expired: 1, read_to_end: 1, not_read_to_end: 1 },
         },
       },
     ]);
@@ -126,7 +131,7 @@ describe("attention of a group", () => {
     for await (const part of await exportAttention(test.app.context, owner)) csv += part;
     expect(csv.split("\r\n")[1]).toMatch(
       new RegExp(
-        `^"finance","\\d{4}-\\d\\d-\\d\\d","2","1","1","1","${countHasty()}","${(countHasty() / 3).toFixed(3)}",`,
+        `^"finance","\\d{4}-\\d\\d-\\d\\d","2","1","1","1","${countHasty()}","${(countHasty() / 3).toFixed(3)}",.*"1","1"$`,
       ),
     );
     const words = `${csv} ${JSON.stringify(await read())}`;
@@ -140,7 +145,11 @@ describe("attention of a group", () => {
     const { groups } = parse(files, packFiles.attention) as { groups: GroupAttention[] };
     expect(groups).toEqual(await read());
     expect(await check(bytes)).toContainEqual({
-      ...{ name: "attention", status: "pass", detail: `finance: 3 decisions, ${countHasty()} within 3 s` },
+      ...{
+        name: "attention",
+        status: "pass",
+        detail: `finance: 3 decisions, ${countHasty()} within 3 s, 1 of 2 read to the end as the service says`,
+      },
     });
     expect(unpack(await pack(false)).has(packFiles.attention)).toBe(false);
     const changes: ((week: Json) => Json | null)[] = [
@@ -175,5 +184,8 @@ describe("attention of a group", () => {
     const { db } = test.app.context.database;
     const [row] = await db.select().from(approvers).where(eq(approvers.id, groupId));
     expect(row?.attention_since).toBeNull();
+    expect(await db.select().from(groupReadings)).toEqual([]);
+    await decide("approve");
+    expect(await db.select().from(groupReadings), "it is off").toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * Attention of groups whose owner turned it on (docs/decisions/0054-attention-by-group.md): computed from the requests
- * when it is looked at, so nothing more is stored about anybody.
+ * when it is looked at. All that is stored besides is how many decisions a day were made after reading to the end.
  */
 import { and, asc, count, eq, gt, gte, isNotNull, type SQL, sql } from "drizzle-orm";
 import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
@@ -10,7 +10,10 @@ import {
   type AttentionWeek,
   type GroupAttention,
   hastyShare,
+  isAnyStated,
   minGroupPeople,
+  pickStated,
+  type StatedNumbers,
 } from "#lib/protocol/approval/attention";
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
 import { requireRole } from "#lib/services/accounts/members";
@@ -41,16 +44,59 @@ export async function listMeasured(
   }));
 }
 
-/** By week. `which`: rows of `authorization_requests AS r`. */
+/**
+ * Counts whether the person who decided had all of the request on the screen, which only their page knows. Of a planted
+ * request nothing is kept, and of a group whose attention isn't measured.
+ */
+export async function noteReading(
+  { database, logger }: Pick<Context, "database" | "logger">,
+  requestId: string,
+  said: string | null,
+): Promise<void> {
+  if (said !== "?1" && said !== "?0") return;
+  const read = said === "?1" ? 1 : 0;
+  const adding =
+    database.db.execute(sql`INSERT INTO group_readings AS kept (group_id, agent_id, day, to_end, not_to_end)
+    SELECT g.id, r.agent_id, (clock_timestamp() AT TIME ZONE 'UTC')::date, ${read}::int, ${1 - read}::int
+    FROM authorization_requests AS r
+    JOIN approvers AS g ON g.organization_id = r.organization_id AND g.attention_since IS NOT NULL
+    WHERE r.id = ${requestId} AND r.amends IS NULL
+      AND convert_from(r.request, 'UTF8')::jsonb -> 'required_approvers' @> jsonb_build_array(jsonb_build_object('group', g.id))
+      AND (SELECT count(*) FROM approver_groups WHERE group_id = g.id) >= ${minGroupPeople}
+    ON CONFLICT (group_id, agent_id, day)
+    DO UPDATE SET to_end = kept.to_end + excluded.to_end, not_to_end = kept.not_to_end + excluded.not_to_end`);
+  // The decision counts already.
+  await adding.catch((error: unknown) => logger.warn({ err: error }, "a reading was not counted"));
+}
+
+/** By week, in whole days. */
+async function readReadings(
+  executor: Executor,
+  { group, begin, to }: { group: string; begin: string; to: string },
+  agentId: string | null,
+): Promise<Pick<AttentionWeek, "week" | "read_to_end" | "not_read_to_end">[]> {
+  return queryRows(
+    executor,
+    sql`SELECT to_char(date_trunc('week', day), 'YYYY-MM-DD') AS week, sum(to_end)::int AS read_to_end,
+        sum(not_to_end)::int AS not_read_to_end
+      FROM group_readings
+      WHERE group_id = ${group} AND (${agentId}::uuid IS NULL OR agent_id = ${agentId}::uuid)
+        AND day >= (${begin}::timestamptz AT TIME ZONE 'UTC')::date AND day < ${to}::timestamptz AT TIME ZONE 'UTC'
+      GROUP BY week`,
+  );
+}
+
+/** By week. `which`: rows of `authorization_requests AS r`; `agentId`: null for all. */
 async function readWeeks(
   executor: Executor,
   { group, since }: Pick<GroupAttention, "group" | "since">,
   { from, to }: { from: string; to: string },
   which: SQL,
+  agentId: string | null,
 ): Promise<AttentionWeek[]> {
   const begin = from > since ? from : since;
   const isDecided = sql`outcome IN ('approved', 'denied')`;
-  return queryRows<AttentionWeek>(
+  const ended = await queryRows<Omit<AttentionWeek, "read_to_end" | "not_read_to_end">>(
     executor,
     sql`SELECT to_char(date_trunc('week', ended_at AT TIME ZONE 'UTC'), 'YYYY-MM-DD') AS week,
         count(*) FILTER (WHERE outcome = 'approved')::int AS approved,
@@ -71,23 +117,33 @@ async function readWeeks(
           AND convert_from(r.request, 'UTF8')::jsonb -> 'required_approvers' @> ${JSON.stringify([{ group }])}::jsonb
       ) AS ended
       WHERE ended_at >= ${begin}::timestamptz AND ended_at < ${to}::timestamptz
-      GROUP BY week ORDER BY week`,
+      GROUP BY week`,
   );
+  const nothing = {
+    approved: 0,
+    denied: 0,
+    within_3_s: 0,
+    median_ms: null,
+    p90_ms: null,
+    amended: 0,
+    expired: 0,
+  };
+  const unread = { read_to_end: 0, not_read_to_end: 0 };
+  const weeks = new Map(ended.map((one): [string, AttentionWeek] => [one.week, { ...one, ...unread }]));
+  for (const one of await readReadings(executor, { group, begin, to }, agentId))
+    weeks.set(one.week, { ...nothing, ...weeks.get(one.week), ...one });
+  return [...weeks.values()].sort((one, other) => (one.week < other.week ? -1 : 1));
 }
 
-/** Requests that ended otherwise than by a decision that is signed, for an agent's pack. */
-export async function readUndecided(
+/** Numbers that no signed decision gives, for an agent's pack. */
+export async function readStated(
   executor: Executor,
   agentId: string,
   group: Pick<GroupAttention, "group" | "since">,
   period: { from: string; to: string },
-): Promise<Map<string, Pick<AttentionWeek, "amended" | "expired">>> {
-  const weeks = await readWeeks(executor, group, period, sql`r.agent_id = ${agentId}`);
-  return new Map(
-    weeks.flatMap(({ week, amended, expired }) =>
-      amended + expired === 0 ? [] : [[week, { amended, expired }] as const],
-    ),
-  );
+): Promise<Map<string, StatedNumbers>> {
+  const weeks = await readWeeks(executor, group, period, sql`r.agent_id = ${agentId}`, agentId);
+  return new Map(weeks.filter(isAnyStated).map((one) => [one.week, pickStated(one)] as const));
 }
 
 /** Sums over all agents, for every member: those who are measured see them too. */
@@ -103,13 +159,13 @@ export async function readAttention(context: Context, person: MemberPrincipal): 
   const own = sql`r.organization_id = ${organizationId} AND r.created_at >= ${period.from}::timestamptz - interval '31 days'`;
   const measured: GroupAttention[] = [];
   for (const group of await listMeasured(db, organizationId))
-    measured.push({ ...group, weeks: await readWeeks(db, group, period, own) });
+    measured.push({ ...group, weeks: await readWeeks(db, group, period, own, null) });
   return measured;
 }
 
 const columns = [
   ...["group", "week", "approved", "denied", "amended", "expired"],
-  ...["within_3_s", "share_within_3_s", "median_s", "p90_s"],
+  ...["within_3_s", "share_within_3_s", "median_s", "p90_s", "read_to_end", "not_read_to_end"],
 ];
 const toSeconds = (ms: number | null) => (ms === null ? "" : String(ms / 1_000));
 
@@ -120,7 +176,15 @@ function* writeAttentionCsv(groups: readonly GroupAttention[]): Generator<string
       const { approved, denied, amended, expired, within_3_s: hasty } = week;
       const counts = [approved, denied, amended, expired, hasty].map(String);
       const times = [week.median_ms, week.p90_ms].map(toSeconds);
-      yield encodeCsvLine([name, week.week, ...counts, hastyShare(week)?.toFixed(3) ?? "", ...times]);
+      const read = [week.read_to_end, week.not_read_to_end].map(String);
+      yield encodeCsvLine([
+        name,
+        week.week,
+        ...counts,
+        hastyShare(week)?.toFixed(3) ?? "",
+        ...times,
+        ...read,
+      ]);
     }
 }
 

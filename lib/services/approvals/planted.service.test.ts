@@ -9,6 +9,7 @@ import {
   apiKeys,
   approvers,
   auditEvents,
+  groupReadings,
   looks,
   mailboxMessages,
   notices,
@@ -33,7 +34,7 @@ import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { sourceOf } from "#lib/protocol/encoding/zip";
 import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { approvalChallenge, buildList, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
-import { armPlanted, saveGroup } from "#lib/services/accounts/approver-groups";
+import { armPlanted, measureAttention, saveGroup } from "#lib/services/accounts/approver-groups";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { eraseAuthorizations } from "#lib/services/attestations/erase";
 import { createNotices } from "#lib/services/notifications/send";
@@ -87,7 +88,8 @@ describe("planted requests", () => {
     const view = await readApprovalView(test.app.context, token);
     const challenge = approvalChallenge(view?.binding.request_hash ?? "", decision);
     const { public_key: _, ...passkey } = people[who]?.passkey.assert(challenge, said) ?? { public_key: "" };
-    return test.call("POST", `/approve/${token}/${path}`, { headers: fromPage, body: { passkey, ...more } });
+    const headers = { ...fromPage, "read-to-end": "?1" };
+    return test.call("POST", `/approve/${token}/${path}`, { headers, body: { passkey, ...more } });
   }
   const approve = (token: string, who?: number) => decideHere("passkey", token, "approve", who);
   const deny = (token: string, who?: number) => decideHere("deny", token, "deny", who);
@@ -279,7 +281,10 @@ describe("planted requests", () => {
     const copied = await decideHere("passkey", token, "approve", 0, {}, { signCount: 1 });
     expect(copied.body.detail, "a passkey that may be a copy").toContain("may be a copy");
     expect((await find(id))?.status).toBe("pending");
+    await measureAttention(test.app.context, owner, { groupId, isOn: true });
     expect((await approve(token, 1)).body).toEqual({});
+    expect(await db().select().from(groupReadings), "that it was read").toEqual([]);
+    await measureAttention(test.app.context, owner, { groupId, isOn: false });
     const view = await readApprovalView(test.app.context, token);
     expect(await db().select().from(looks).where(eq(looks.request_id, id)), "who looked").toEqual([]);
     expect(view).toMatchObject({

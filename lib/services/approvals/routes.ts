@@ -41,7 +41,7 @@ import {
 import { claimAuthorization } from "#lib/services/approvals/use/claim";
 import { startWorldId } from "#lib/services/approvals/world-id/prove";
 import { approveByPasskey, approveList, submitApproval } from "#lib/services/approvals/world-id/submissions";
-import { noteLook } from "./attention";
+import { noteLook, noteReading } from "./attention";
 import type { Context } from "./context";
 import { listAuthorizations, readAuthorization } from "./read";
 import { authorizationNotFound, readApprovalToken } from "./rows";
@@ -126,6 +126,10 @@ function requestOfLink({ context, request, params }: PageCall): string {
   return requestId;
 }
 
+/** The page alone knows whether all of it was on the screen (docs/decisions/0054). */
+const noteRead = ({ context, request }: PageCall, requestId: string): Promise<void> =>
+  noteReading(context, requestId, request.headers.get("read-to-end"));
+
 /** The page reads the request again by itself. */
 const done = { body: {} };
 
@@ -167,6 +171,7 @@ const fromPage = (act: PageAct) => async (call: PageCall) => {
   const acted = readDenial(request).then((said) => act(context, requestId, { ...said, ip: call.ip }));
   if (!isForm(request)) {
     await acted;
+    await noteRead(call, requestId);
     return done;
   }
   const page = `${context.settings.baseUrl}/approve/${token}`;
@@ -223,12 +228,14 @@ export const authorizationsHandlers: Handlers<typeof specs, Context> = {
     const requestId = requestOfLink(call);
     const result = validate(idkitResultSchema, await readJsonObject(call.request), "validation_error");
     await submitApproval(call.context, requestId, { result, passkey: null }, call.ip);
+    await noteRead(call, requestId);
     return done;
   },
   approveByPasskey: async (call) => {
     const requestId = requestOfLink(call);
     const sent = validate(passkeyBody, await readJsonObject(call.request), "validation_error");
     await approveByPasskey(call.context, requestId, sent, call.ip);
+    await noteRead(call, requestId);
     return done;
   },
   lookAt: async (call) => {

@@ -176,6 +176,7 @@ export async function eraseAuthorizations(
         context: null,
         context_salt: null,
         rule_context: null,
+        derivation: null,
         agent_name: null,
         organization_name: null,
         group_names: null,

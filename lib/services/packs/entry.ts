@@ -85,6 +85,7 @@ export interface EntryRow {
   decided_by: string | null;
   rule_context: string | null;
   rule_outcome: string | null;
+  derivation: string | null;
 }
 
 const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_id, c.change, c.reason, c.reason_salt,
@@ -92,7 +93,7 @@ const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_i
     coalesce(r.decision_signature, c.signature) AS decision_signature,
     coalesce(r.decision_envelope_signature, c.envelope_signature) AS decision_envelope_signature,
     coalesce(r.decision_key_id, c.signed_by) AS decision_key_id, coalesce(r.decision_log, c.log) AS decision_log,
-    r.human_authorization, r.decided_by, r.rule_context, r.rule_outcome
+    r.human_authorization, r.decided_by, r.rule_context, r.rule_outcome, r.derivation
   ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence BETWEEN $3 AND $4 ORDER BY leaf.sequence`;
 
 const batchSize = 200;
@@ -167,6 +168,9 @@ function describeDecision(row: EntryRow, withContent: boolean): JsonObject {
         ? assembleHumanAuthorization(row.human_authorization, log)
         : null,
     ...(isShown && describeRules(row)),
+    ...(isShown &&
+      row.human_authorization !== null &&
+      row.derivation !== null && { derivation: parse(row.derivation) }),
   };
 }
 

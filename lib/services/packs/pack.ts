@@ -59,7 +59,7 @@ import { parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/identities";
-import { listMeasured, readUndecided } from "#lib/services/approvals/attention";
+import { listMeasured, readStated } from "#lib/services/approvals/attention";
 import type { Context } from "#lib/services/approvals/context";
 import { readPackedPlanted } from "#lib/services/approvals/planted";
 import type { OpeningChoice } from "#lib/services/approvals/read";
@@ -391,8 +391,8 @@ async function* writeAttention(
 ): AsyncGenerator<Uint8Array> {
   const groups: GroupAttention[] = [];
   for (const group of await listMeasured(database.db, organizationId)) {
-    const ended = await readUndecided(database.db, agentId, group, period);
-    groups.push({ ...group, weeks: measureGroup(decided, group, period, ended) });
+    const stated = await readStated(database.db, agentId, group, period);
+    groups.push({ ...group, weeks: measureGroup(decided, group, period, stated) });
   }
   if (groups.length > 0) yield await addJson(`${folder}${packFiles.attention}`, { version: 1, groups });
 }

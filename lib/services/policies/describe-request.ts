@@ -2,6 +2,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { amountUnits, amountValue } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import { saysComplete } from "#lib/protocol/approval/grant";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { type RuleContext, readHours, usesTypes } from "#lib/protocol/policy/rule-context";
 import { slugKey } from "#lib/services/agents/agents";
@@ -40,10 +41,6 @@ interface Surroundings {
   environment: string;
   usesTypes: boolean;
 }
-
-/** Whoever binds inputs and doesn't say that the details are all of them, as no client of 1.0.0 does, may show a part. */
-export const saysComplete = ({ details, inputs_hash }: Pick<ApprovalRequest, "details" | "inputs_hash">) =>
-  details?.complete ?? inputs_hash === undefined;
 
 /** A total may be larger than an amount, and than what Cedar's decimals hold: then its evaluation denies. */
 const writeUnits = (units: bigint) => {

@@ -4,11 +4,12 @@ import type { SimulateBody, SimulateResponse } from "#lib/api/schemas/rules";
 import { queryRows } from "#lib/db/client";
 import { createFairQueue, createShare } from "#lib/jobs/fair-queue";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import { saysComplete } from "#lib/protocol/approval/grant";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { RuleOutcome, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
 import { listWarnings, requireRules } from "./check";
-import { describeStored, type StoredFacts, saysComplete, storedFacts, usageThen } from "./describe-request";
+import { describeStored, type StoredFacts, storedFacts, usageThen } from "./describe-request";
 import type { RulesContext } from "./engine";
 import { readNewest } from "./versions";
 

@@ -12,8 +12,11 @@ import {
   ruleSets,
   sessions,
 } from "#lib/db/schema";
+import type { HumanAuthorization } from "#lib/protocol/approval/approval";
 import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
 import { acceptApproval } from "#lib/services/approvals/decision/decide";
+import { findAuthorization, readApprovalToken } from "#lib/services/approvals/rows";
+import { askForStanding } from "#lib/services/portal/overview";
 import { ask, provenBy } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { joinPerson, signInPerson } from "#support/portal";
@@ -172,6 +175,43 @@ describe("suggested rules", () => {
     await confirmProposal(context, second, id);
     expect(await readNewest(db, organizationId)).toMatchObject({ confirmed_by: second.email });
     expect((await readNewest(db, organizationId))?.derivation).toContain(policyId);
+  });
+
+  it("are asked for as standing approvals, of other people, who sign what they rest on", async () => {
+    const { context } = test.app;
+    const ids = await decideFive({ amount: { value: "20", currency: "EUR" } });
+    const [suggestion] = (await list(true)).suggestions;
+    const { policyId = "" } = suggestion ?? {};
+    expect(suggestion?.standing).toMatchObject({ max_calls: 5, max_amount: "20", max_budget: "100" });
+    const link = await askForStanding(context, owner, { policyId, withMoney: true });
+    const id = readApprovalToken(context, link?.split("/").at(-1) ?? "") ?? "";
+    expect((await list(true)).suggestions[0]?.standing, "it waits").toBeNull();
+    const again = askForStanding(context, owner, { policyId, withMoney: true });
+    await expect(again).rejects.toThrow("no longer suggested");
+    const proof = { ...provenBy(1, 9_999n), environment: "production" as const };
+    await acceptApproval(context, id, { proof, approver: null }, null);
+    const row = await findAuthorization(context.database, id);
+    const object = JSON.parse(Buffer.from(row?.human_authorization ?? []).toString()) as HumanAuthorization;
+    const derivation = JSON.parse(row?.derivation ?? "null") as Derivation;
+    expect(object.version).toBe(2);
+    expect(object.request.grant?.derived?.derivation).toBe(derivationHash(derivation));
+    expect(derivation.requests).toHaveLength(ids.length);
+    const events = await context.database.db.select().from(auditEvents).where(eq(auditEvents.subject, id));
+    expect(events.find(({ action }) => action === "authorization.requested")).toMatchObject({
+      actor: owner.email,
+    });
+    const use = (more: object) =>
+      test.call("POST", "/v1/authorize", {
+        key,
+        body: request({ amount: { value: "20", currency: "EUR" }, ...more }),
+      });
+    expect((await use({})).body).toMatchObject({
+      status: "approved",
+      decided_by: { kind: "grant", use: 1, of: 5 },
+    });
+    const wider = { context: { customer: "Example Ltd", copy_to: "other@example.com" } };
+    expect((await use(wider)).body.status, "a detail that nobody saw").toBe("pending");
+    expect((await use({ details: { complete: false } })).body.status).toBe("pending");
   });
 
   it("are taken back as hints if a sampled use should have been asked about", async () => {

@@ -1,15 +1,19 @@
 /** Rules that an organization's decisions suggest (lib/protocol/policy/suggest.ts), from the database to a proposal. */
+import { sql } from "drizzle-orm";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { ShownSuggestion } from "#lib/api/schemas/portal";
+import { type Executor, queryRows } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
 import { base64Encode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import {
   type Derivation,
+  type PastRequest,
   type Suggestion,
   type SuggestOptions,
   suggestDefaults,
+  suggestStanding,
 } from "#lib/protocol/policy/suggest";
 import { requireRole } from "#lib/services/accounts/members";
 import { findProblems } from "./check";
@@ -59,9 +63,26 @@ async function findSuggestions(
         .sort((a, b) => (a.created_at < b.created_at ? 1 : -1)),
       questionsPerWeek: rows.length / weeks,
       waitedMinutes: rows.reduce((sum, { waited }) => sum + waited, 0) / 60,
+      standing: suggestStanding(
+        suggestion.bounds,
+        to.toISOString(),
+        rows.map(({ past }) => JSON.parse(past) as PastRequest),
+      ),
     });
   }
   return { from, to, decisions: known.size, suggestions };
+}
+
+/** Policy ids of suggestions whose standing approval waits or is in force. */
+async function listStanding(executor: Executor, organizationId: string): Promise<Set<string>> {
+  const rows = await queryRows<{ id: string }>(
+    executor,
+    sql`SELECT r.derivation::json ->> 'policy_id' AS id
+      FROM authorization_requests AS r LEFT JOIN grants AS g ON g.request_id = r.id
+      WHERE r.organization_id = ${organizationId} AND r.derivation IS NOT NULL AND r.revoked_at IS NULL
+        AND ((r.status = 'pending' AND r.expires_at > clock_timestamp()) OR g.expires_at > clock_timestamp())`,
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** Only those that the rules don't have already. */
@@ -73,28 +94,30 @@ export async function listSuggestions(
   await requireRole(context.database.db, person, "read");
   const found = await findSuggestions(context, person.organizationId, { ...suggestDefaults, withMoney });
   const newest = await readNewest(context.database.db, person.organizationId);
+  const standing = await listStanding(context.database.db, person.organizationId);
   const isNew = ({ policyId }: Suggestion) => newest?.text.includes(`@id("${policyId}")`) !== true;
-  return { ...found, suggestions: found.suggestions.filter(isNew) };
+  const suggestions = found.suggestions
+    .filter(isNew)
+    .map((one) => (standing.has(one.policyId) ? { ...one, standing: null } : one));
+  return { ...found, suggestions };
 }
 
-/**
- * Adds the rule to the newest version as it was suggested, with its derivation. True if it counts at once; where the
- * organization has another owner, that one confirms it with a passkey.
- */
-export async function proposeSuggestion(
+export interface ChosenSuggestion {
+  policyId: string;
+  withMoney: boolean;
+}
+
+/** As it is still suggested, with what it rests on. */
+export async function deriveSuggestion(
   context: SuggestionsContext,
   person: MemberPrincipal,
-  { policyId, withMoney }: { policyId: string; withMoney: boolean },
-): Promise<boolean> {
+  { policyId, withMoney }: ChosenSuggestion,
+): Promise<{ chosen: ShownSuggestion; derivation: Derivation }> {
   await requireRole(context.database.db, person, "rules");
   const { from, to, suggestions } = await listSuggestions(context, person, withMoney);
   const chosen = suggestions.find((one) => one.policyId === policyId);
   if (chosen === undefined)
-    throw new AppError("rules_changed", "this rule is no longer suggested: reload the page");
-  const { db } = context.database;
-  if ((await readProposal(db, person.organizationId)) !== null)
-    throw new AppError("rules_changed", "a change of the rules waits: confirm or drop it first");
-  const newest = await readNewest(db, person.organizationId);
+    throw new AppError("rules_changed", "this is no longer suggested: reload the page");
   const derivation: Derivation = {
     version: 1,
     policy_id: policyId,
@@ -106,6 +129,23 @@ export async function proposeSuggestion(
     requests: chosen.covers,
     salt: base64Encode(context.random(16)),
   };
+  return { chosen, derivation };
+}
+
+/**
+ * Adds the rule to the newest version as it was suggested, with its derivation. True if it counts at once; where the
+ * organization has another owner, that one confirms it with a passkey.
+ */
+export async function proposeSuggestion(
+  context: SuggestionsContext,
+  person: MemberPrincipal,
+  suggestion: ChosenSuggestion,
+): Promise<boolean> {
+  const { chosen, derivation } = await deriveSuggestion(context, person, suggestion);
+  const { db } = context.database;
+  if ((await readProposal(db, person.organizationId)) !== null)
+    throw new AppError("rules_changed", "a change of the rules waits: confirm or drop it first");
+  const newest = await readNewest(db, person.organizationId);
   const change = {
     text: newest === null || newest.text === "" ? chosen.text : `${newest.text.trimEnd()}\n\n${chosen.text}`,
     mode: newest?.mode ?? "enforce",

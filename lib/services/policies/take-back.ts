@@ -64,8 +64,9 @@ export function judgeGrant(grant: UsedGrant, refused: readonly PastRequest[], no
   if (idleDays >= unusedDays) found.push(hint("unused", `unused for ${formatCount(idleDays, "day")}`));
   const wider = whyWider(grant);
   if (wider !== null) found.push(hint("wider", wider));
-  const met = refused.find(({ created_at: at, tool, amount, context, action: asked }) => {
-    const covered = { action: asked, ...(tool !== null && { tool }), ...(amount && { amount }) };
+  const met = refused.find(({ created_at: at, tool, amount, context, action: asked, isComplete }) => {
+    const details = { complete: isComplete };
+    const covered = { action: asked, details, ...(tool !== null && { tool }), ...(amount && { amount }) };
     return (
       Date.parse(at) > approvedAt.getTime() && whyOutOfScope(terms, covered, context, new Date(at)) === null
     );

@@ -3,6 +3,7 @@
  * only grows, every statement of the service is where its list has it, the newest snapshot adds up, and no record in it
  * has become shorter or another one.
  */
+import { type PlantedStatement, parsePlantedStatement } from "#lib/protocol/approval/planted";
 import { base64Encode, bytesEqual, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { parseRosterStatement, rosterOrganization } from "#lib/protocol/passkey/roster";
@@ -356,7 +357,14 @@ async function checkStatements(run: Run, log: OpenedLog, all: readonly ListedSta
     const located = own ? await locate(statement, own, run.trust) : null;
     if (located === null) return fail("statement_not_logged", { number: i + 1 });
   }
-  return pass(`${all.length - from} new ones, each in the log`);
+  const planted = all.slice(from).flatMap(({ payload }) => parsePlantedStatement(payload) ?? []);
+  const count = (wanted: PlantedStatement["kind"]) => planted.filter(({ kind }) => kind === wanted).length;
+  const said = [
+    formatCount(count("schedule"), "schedule of planted requests", "schedules of planted requests"),
+    formatCount(count("opening"), "opening"),
+  ];
+  const which = planted.length === 0 ? "" : `, among them ${said.join(" and ")}`;
+  return pass(`${all.length - from} new ones, each in the log${which}`);
 }
 
 interface Newest extends RememberedSnapshot {

@@ -1,8 +1,10 @@
 import {
   type AttentionWeek,
   type GroupDecision,
+  isAnyStated,
   measureGroup,
   parseAttention,
+  pickStated,
 } from "#lib/protocol/approval/attention";
 import {
   countPlanted,
@@ -11,7 +13,7 @@ import {
   parsePlantedStatement,
   sayPlanted,
 } from "#lib/protocol/approval/planted";
-import { bytesEqual, hexEncode, sha256, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { bytesEqual, hexEncode, isUuid, sha256, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { ByteSource, ZipTools } from "#lib/protocol/encoding/zip";
 import {
@@ -61,7 +63,7 @@ import {
   type ReadPart,
   readHere,
 } from "./read-entry";
-import { createRuledList, judgeDerivations } from "./ruled";
+import { createRuledList, judgeDerivations, type StandingFacts } from "./ruled";
 import { createGroundList, createUseList } from "./uses";
 import { createVerdictList } from "./verdicts";
 
@@ -292,28 +294,39 @@ async function judgeAttention(
   if (groups === null) return [mismatch("a group")];
   const said: string[] = [];
   for (const { group, name, since, weeks } of groups) {
-    const ended = new Map(weeks.flatMap((one) => (one.amended + one.expired > 0 ? [[one.week, one]] : [])));
-    const made = measureGroup(decided, { group, since }, period, ended);
+    const stated = new Map(weeks.filter(isAnyStated).map((one) => [one.week, pickStated(one)]));
+    const made = measureGroup(decided, { group, since }, period, stated);
     if (JSON.stringify(made) !== JSON.stringify(weeks)) return [mismatch(name)];
     const sum = (count: (week: AttentionWeek) => number) => made.reduce((all, one) => all + count(one), 0);
     const total = sum(({ approved, denied }) => approved + denied);
-    said.push(`${name}: ${formatCount(total, "decision")}, ${sum((one) => one.within_3_s)} within 3 s`);
+    const [read, not] = [sum((one) => one.read_to_end), sum((one) => one.not_read_to_end)];
+    const reading = read + not === 0 ? "" : `, ${read} of ${read + not} read to the end as the service says`;
+    said.push(
+      `${name}: ${formatCount(total, "decision")}, ${sum((one) => one.within_3_s)} within 3 s${reading}`,
+    );
   }
   return [packPass("attention", said.join("; "))];
 }
 
-/** None for a pack without. `used`: hashes of the requests that its approvals are of, each with its organization. */
+/**
+ * None for a pack without, unless the log has a schedule that ends in the period: whoever shows decisions with their content
+ * (`shownOf`: their organizations) has to show that too. `used`: hashes of the requests that approvals are of, each with its
+ * organization.
+ */
 async function judgePlanted(
   pack: OpenPack,
   period: PackPeriod,
   trust: VerifierTrust,
   used: ReadonlyMap<string, string>,
+  shownOf: ReadonlySet<string>,
 ): Promise<PackCheck[]> {
-  if (!pack.has(packFiles.planted)) return [];
+  const isThere = pack.has(packFiles.planted);
+  if (!isThere && shownOf.size === 0) return [];
   const name = "planted requests";
   const fail = (problem: string) => [packFault(name, "planted_mismatch", { problem })];
-  const json = await pack.readJson(packFiles.planted);
-  if (!isPackedPlanted(json)) return fail("not schedules and openings");
+  const none = (organization: string) => ({ version: 1 as const, organization, schedules: [] });
+  const shown: unknown[] = isThere ? [await pack.readJson(packFiles.planted)] : [...shownOf].map(none);
+  if (!shown.every(isPackedPlanted)) return fail("not schedules and openings");
   const all = await readStatementList({
     readStatements: (from) => pack.readJson(numberedFile("statements", from)),
   });
@@ -322,8 +335,11 @@ async function judgePlanted(
     const planted = parsePlantedStatement(statement.payload);
     return planted !== null && findMaker(statement, trust) !== undefined ? [planted] : [];
   });
-  const problem = findPlantedFault(json, logged, period, used);
-  if (problem !== null) return fail(problem);
+  const problems = shown.map((one) => findPlantedFault(one, logged, period, used));
+  const problem = problems.find((one) => one !== null);
+  if (problem) return fail(problem);
+  const [json] = shown;
+  if (!isThere || json === undefined) return [];
   const counts = countPlanted(json, logged);
   const warnings = counts.flatMap((count) =>
     count.unopened === 0
@@ -351,6 +367,8 @@ interface AgentRequest {
   onRows: PackRequest["onRows"];
   /** Gathers the hashes of the requests that approvals are of, with their organizations. */
   used: Map<string, string>;
+  /** Gathers the organizations of decisions that are shown. */
+  shownOf: Set<string>;
 }
 
 /** Throws {@link UnreadableError}. */
@@ -372,11 +390,24 @@ async function* readFiles(
 /** Checks the files of one agent; `agent` is null after a fault that nothing can follow. */
 async function checkAgentPack(
   pack: OpenPack,
-  { trust, checkpoints, period, cedar, readers, isOfSeveral, isLast, onProgress, onRows, used }: AgentRequest,
+  {
+    trust,
+    checkpoints,
+    period,
+    cedar,
+    readers,
+    isOfSeveral,
+    isLast,
+    onProgress,
+    onRows,
+    used,
+    shownOf,
+  }: AgentRequest,
 ): Promise<{ checks: PackCheck[]; agent: PackAgent | null }> {
   const uses = createUseList();
   const ruled = createRuledList();
   const past: PastRequest[] = [];
+  const standing: NonNullable<StandingFacts>[] = [];
   const decided: GroupDecision[] = [];
   const verdicts = createVerdictList();
   const grounds = createGroundList();
@@ -391,8 +422,11 @@ async function checkAgentPack(
     uses.add(found.use);
     const object = found.use?.object;
     if (object) used.set(object.binding.request_hash, object.request.organization);
+    if (object && found.use?.isDecision && isUuid(object.request.organization))
+      shownOf.add(object.request.organization);
     ruled.add(found.ruled);
     if (found.past !== null) past.push(found.past);
+    if (found.standing !== null) standing.push(found.standing);
     if (found.group !== null) decided.push(found.group);
     if (isBeside) verdicts.addBeside(found.said);
     else verdicts.add(found.said);
@@ -418,7 +452,7 @@ async function checkAgentPack(
   const facts = describePack({ period, firstPage, before, after, entries, counts, hasRows });
   const foreign = checkpoints.add(`${pack.folder}${numberedFile("record", 1)}`, findCheckpoints(firstPage));
   const record = await followRecord(pack, read, grounds, trust).catch(tellUnreadable);
-  const derivations = await judgeDerivations(pack, past, trust);
+  const derivations = await judgeDerivations(pack, past, standing, trust);
   const holds = (wanted: string) => record.some(({ name, status }) => name === wanted && status === "pass");
   const checks = [
     ...describeEntries(read),
@@ -476,11 +510,12 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
     request.onProgress?.(Math.min(done, total), total);
   };
   const used = new Map<string, string>();
+  const shownOf = new Set<string>();
   const readers = (request.openReaders ?? readHere(request.tools))(pack.source, trust, total);
   const packs = listAgentPacks(pack);
   const shared: Omit<AgentRequest, "isLast"> = {
     ...{ trust, checkpoints, period, cedar: request.cedar ?? null, readers, onProgress },
-    ...{ isOfSeveral: packs.length > 1, onRows: request.onRows, used },
+    ...{ isOfSeveral: packs.length > 1, onRows: request.onRows, used, shownOf },
   };
   const found: { checks: PackCheck[]; slug: string }[] = [];
   const agents: PackAgent[] = [];
@@ -495,11 +530,13 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
     readers.close();
   }
   const log = await pack.readJson(packFiles.log);
+  // After a fault, the statements may be unreadable too.
+  if (found.some(({ checks }) => checks.some(({ status }) => status === "fail"))) shownOf.clear();
   return judge(
     [
       ...joinChecks(found),
       ...findRepeated(agents),
-      ...(await judgePlanted(pack, period, trust, used)),
+      ...(await judgePlanted(pack, period, trust, used, shownOf)),
       checkpoints.add(packFiles.log, findCheckpoints(log)) ?? checkpoints.judge(log),
       ...(await compareWords(pack, agents)),
       await compareProgram(pack, request.program),

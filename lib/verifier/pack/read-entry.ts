@@ -46,7 +46,7 @@ import type { SignedEntry } from "#lib/verifier/checks/record-checks";
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 import { parsePackJson } from "./archive";
-import { type RuledFacts, readPast, readRuled } from "./ruled";
+import { type RuledFacts, readPast, readRuled, readStanding, type StandingFacts } from "./ruled";
 import { type Ground, readGrounds, readUse, type UseFacts } from "./uses";
 import { readSaid, type Said } from "./verdicts";
 
@@ -66,7 +66,7 @@ type CheckedEntry =
 const wrong = (problem: string): CheckedEntry => ({ ok: false, problem });
 
 /** Fields that a decision's file has beside the payload. */
-const contentFields = ["request", "human_authorization", "decided_by", "rules", "opening"];
+const contentFields = ["request", "human_authorization", "decided_by", "rules", "derivation", "opening"];
 const hasOne = (json: JsonObject, names: readonly string[]) =>
   names.some((name) => (json[name] ?? null) !== null);
 
@@ -103,6 +103,8 @@ async function findMismatch(
   const asked = [request, isJsonObject(authorization) ? authorization["request"] : null].filter(isJsonObject);
   if (asked.some(({ request_id: id }) => id !== json["request_id"])) return "request_id is another request's";
   if (!isJsonObject(authorization) && hasOne(json, ["opening"])) return "an opening without its approval";
+  if (hasOne(json, ["derivation"]) && readStanding({ file: "", isDecision: true }, json) === null)
+    return "a derivation without its standing approval";
   if (!isJsonObject(authorization))
     return hasOne(json, ["decided_by"]) && !hasOne(json, ["rules"])
       ? "it names who decided, which nothing in it shows"
@@ -199,6 +201,7 @@ export interface EntryFindings {
   use: UseFacts | null;
   ruled: RuledFacts;
   past: PastRequest | null;
+  standing: StandingFacts;
   group: GroupDecision | null;
   said: Said;
 }
@@ -224,6 +227,7 @@ function createEntryReader(trust: VerifierTrust) {
       use: readUse(entry, json),
       ruled: readRuled(entry, json),
       past: readPast(entry, json),
+      standing: readStanding(entry, json),
       group: readGroupDecision(entry, json),
       said: readSaid(entry, json),
     };

@@ -6,7 +6,7 @@ import type { PackEntry } from "#lib/protocol/pack/pack-entries";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
 import { type Derivation, derivationHash, suggestRules } from "#lib/protocol/policy/suggest";
 import { testRequest } from "#support/human-authorization";
-import { judgeDerived, readPast } from "./ruled";
+import { describeRules, judgeDerived, readPast } from "./ruled";
 
 /** A decision's file, of people, with what rules saw. */
 function decision(n: number, outcome: "approved" | "denied" = "approved"): [PackEntry, JsonObject] {
@@ -36,7 +36,7 @@ const derivation: Derivation = {
 };
 const logged = new Set([`${rulesetHash(rules.text)} ${derivationHash(derivation)}`]);
 const judge = (json: object = derivation, all = past) =>
-  judgeDerived([{ file: "rules/1", json: { ...rules, derivation: json } as JsonObject }], logged, all);
+  judgeDerived([describeRules("rules/1", { ...rules, derivation: json } as JsonObject, logged)], all);
 
 describe("suggested rules in a pack", () => {
   it("follow from the decisions, which count only if people made them and their content is there", () => {

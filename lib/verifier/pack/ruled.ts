@@ -4,7 +4,7 @@
  */
 import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
 import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
-import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { PackEntry } from "#lib/protocol/pack/pack-entries";
 import { filesIn, numberedFile } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/protocol/pack/pack-reasons";
@@ -22,6 +22,7 @@ import {
   derivationHash,
   type PastRequest,
   parseDerivation,
+  type StandingRequest,
 } from "#lib/protocol/policy/suggest";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { findMaker, type ListedStatement, readStatementList } from "#lib/verifier/checks/check-sum";
@@ -120,8 +121,8 @@ export function createRuledList() {
 }
 
 /*
- * Derivations: a rule that was suggested follows from the approvals that its derivation names, and lets no refusal through,
- * as far as the pack has these decisions.
+ * Derivations: a rule or standing approval that was suggested follows from the approvals that its derivation names, and
+ * lets no refusal through, as far as the pack has these decisions.
  */
 
 /** A decision by people about an agent's request as it was asked; null for any other entry, and without content. */
@@ -166,37 +167,70 @@ export function readPast(
 
 const why: Record<DerivationFault, string> = {
   not_in_rules: "it isn't in these rules as it was derived",
+  not_in_terms: "its terms are others than those that were derived",
   wider_than_approved: "it is wider than what was approved",
   too_few: "too few approvals, or on too few days",
   refusal_covered: "it would have let through what was refused or held back",
   not_approved: "a request that it names wasn't approved by people, or is outside of it",
 };
 
-interface DerivedRules {
+/** A rule or standing approval that was suggested. */
+interface Derived {
   file: string;
-  json: JsonObject;
+  what: (policyId: string) => string;
+  /** Null if the pack doesn't have it. */
+  derivation: JsonValue;
+  /** Text of the rules, or the request. */
+  made: string | StandingRequest;
+  /** `hash`: of the derivation. */
+  isLogged(hash: string): boolean;
 }
 
+/** An approved standing approval that was suggested; null for any other entry. */
+export type StandingFacts = { file: string; request: ApprovalRequest; derivation: JsonValue } | null;
+
+export function readStanding(
+  { file, isDecision }: Pick<PackEntry, "file" | "isDecision">,
+  json: JsonObject,
+): StandingFacts {
+  const request = isDecision ? parseHumanAuthorization(json["human_authorization"])?.request : undefined;
+  if (request?.grant?.derived === undefined) return null;
+  return { file, request, derivation: json["derivation"] ?? null };
+}
+
+/** Its approval, which the log has, has the hash. */
+const describeStanding = ({ file, request, derivation }: NonNullable<StandingFacts>): Derived => ({
+  ...{ file, derivation, made: request, what: () => `standing approval ${request.request_id}` },
+  isLogged: (hash) => request.grant?.derived?.derivation === hash,
+});
+
 /** `logged`: hashes of rules and of a derivation, with a space between. */
-export function judgeDerived(
-  derived: readonly DerivedRules[],
-  logged: ReadonlySet<string>,
-  past: readonly PastRequest[],
-): PackCheck {
+export function describeRules(file: string, json: JsonObject, logged: ReadonlySet<string>): Derived {
+  const { text } = readRulesVersion(json);
+  return {
+    ...{ file, derivation: json["derivation"] ?? null, made: text, what: (policy) => `rule ${policy}` },
+    isLogged: (hash) => logged.has(`${rulesetHash(text)} ${hash}`),
+  };
+}
+
+export function judgeDerived(derived: readonly Derived[], past: readonly PastRequest[]): PackCheck {
   let gap: PackCheck | null = null;
-  for (const { file, json } of derived) {
-    const derivation = parseDerivation(json["derivation"]);
-    const { text } = readRulesVersion(json);
-    if (derivation === null || !logged.has(`${rulesetHash(text)} ${derivationHash(derivation)}`))
+  for (const { file, made, isLogged, ...one } of derived) {
+    if (one.derivation === null && typeof made !== "string") {
+      gap ??= packGap("derivations", "derivation_absent", { file });
+      continue;
+    }
+    const derivation = parseDerivation(one.derivation);
+    if (derivation === null || !isLogged(derivationHash(derivation)))
       return packFault("derivations", "derivation_not_logged", { file });
-    const { policy_id: policy } = derivation;
-    const { fault, missing } = checkDerivation(derivation, text, past);
+    const what = one.what(derivation.policy_id);
+    const { fault, missing } = checkDerivation(derivation, made, past);
     if (fault !== null)
-      return packFault("derivations", "derivation_refused", { file, policy, why: why[fault] });
+      return packFault("derivations", "derivation_refused", { file, what, why: why[fault] });
     const requests = formatCount(missing, "request");
-    if (missing > 0) gap ??= packGap("derivations", "derivation_content_absent", { policy, requests });
+    if (missing > 0) gap ??= packGap("derivations", "derivation_content_absent", { what, requests });
   }
-  const count = formatCount(derived.length, "suggested rule");
+  const count = formatCount(derived.length, "suggestion");
   return gap ?? packPass("derivations", `${count}, each follows from the approvals that it names`);
 }
 
@@ -204,14 +238,18 @@ export function judgeDerived(
 export async function judgeDerivations(
   pack: OpenPack,
   past: readonly PastRequest[],
+  standing: readonly NonNullable<StandingFacts>[],
   trust: VerifierTrust,
 ): Promise<PackCheck | null> {
-  const derived: DerivedRules[] = [];
+  const rules: [file: string, json: JsonObject][] = [];
   for (const file of filesIn("rules", pack.names)) {
     const json = await pack.readJson(file);
-    if (json["derivation"] !== undefined) derived.push({ file, json });
+    if (json["derivation"] !== undefined) rules.push([file, json]);
   }
-  return derived.length === 0 ? null : judgeDerived(derived, await listLogged(pack, trust), past);
+  if (rules.length + standing.length === 0) return null;
+  const logged = rules.length === 0 ? new Set<string>() : await listLogged(pack, trust);
+  const derived = rules.map(([file, json]) => describeRules(file, json, logged));
+  return judgeDerived([...derived, ...standing.map(describeStanding)], past);
 }
 
 /** Hashes of rules and derivation, of the service's own statements. */

@@ -81,8 +81,7 @@ function findBeyond({ object, by }: Use, { object: grant, terms }: Grant): strin
   if (!isOwn) return "agent";
   const { approved_at: from, usable_until: until } = grant;
   if (object.approved_at < from || (until !== null && object.approved_at >= until)) return "time";
-  const { context: _hidden, ...shown } = terms;
-  const scope = whyOutOfScope(shown, request, {}, new Date(object.approved_at));
+  const scope = whyOutOfScope(terms, request, null, new Date(object.approved_at));
   if (scope !== null) return scope;
   const { max_calls, max_budget = null, currency = null } = terms;
   const limits = [by.of, by.budget, by.currency].join();

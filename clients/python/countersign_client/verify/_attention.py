@@ -16,6 +16,8 @@ from ._reading import is_count
 
 _HASTY_MS = 3_000
 _DAY_MS = 86_400_000
+_STATED = ("amended", "expired", "read_to_end", "not_read_to_end")
+"""The service's word: nothing signed says it."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,7 @@ def read_group_decision(entry: Entry, given: JsonObject) -> GroupDecision | None
 
 def _measure(decisions: Sequence[GroupDecision], group: JsonObject, period: tuple[str, str]) -> list[JsonObject]:
     shown = cast("list[JsonObject]", group["weeks"])
-    # Nothing signed says how many requests were changed or expired.
-    said = {str(one["week"]): one for one in shown if cast("int", one["amended"]) + cast("int", one["expired"]) > 0}
+    said = {str(one["week"]): one for one in shown if any(cast("int", one[name]) > 0 for name in _STATED)}
     start, end = max(str(group["since"]), period[0]), period[1]
     own = [one for one in decisions if group["group"] in one.groups and start <= one.at < end]
 
@@ -69,8 +70,7 @@ def _measure(decisions: Sequence[GroupDecision], group: JsonObject, period: tupl
             "within_3_s": sum(one <= _HASTY_MS for one in waited),
             "median_ms": rank(0.5),
             "p90_ms": rank(0.9),
-            "amended": said.get(week, {}).get("amended", 0),
-            "expired": said.get(week, {}).get("expired", 0),
+            **{name: said.get(week, {}).get(name, 0) for name in _STATED},
         }
 
     return [measure(week) for week in sorted({*(one.week for one in own), *said})]
@@ -80,9 +80,8 @@ def _is_group(value: Json) -> bool:
     if not is_object(value) or not all(isinstance(value.get(name), str) for name in ("group", "name", "since")):
         return False
     weeks = value.get("weeks")
-    counts = ("amended", "expired")
     return is_list(weeks) and all(
-        is_object(week) and isinstance(week.get("week"), str) and all(is_count(week.get(name)) for name in counts)
+        is_object(week) and isinstance(week.get("week"), str) and all(is_count(week.get(name)) for name in _STATED)
         for week in weeks
     )
 
@@ -96,6 +95,12 @@ def judge_attention(file: str, given: JsonObject, decisions: Sequence[GroupDecis
         made = _measure(decisions, group, period)
         if json.dumps(made) != json.dumps(group["weeks"]):
             return fail("attention_mismatch", file=file, group=group["name"])
-        total = sum(cast("int", one["approved"]) + cast("int", one["denied"]) for one in made)
-        words.append(f"{group['name']}: {counted(total, 'decision')}, {sum(cast('int', one['within_3_s']) for one in made)} within 3 s")
+
+        def add(*names: str, weeks: Sequence[JsonObject] = made) -> int:
+            return sum(cast("int", week[name]) for week in weeks for name in names)
+
+        read, known = add("read_to_end"), add("read_to_end", "not_read_to_end")
+        reading = f", {read} of {known} read to the end as the service says" if known else ""
+        total = counted(add("approved", "denied"), "decision")
+        words.append(f"{group['name']}: {total}, {add('within_3_s')} within 3 s{reading}")
     return passed("; ".join(words))

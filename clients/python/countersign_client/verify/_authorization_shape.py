@@ -81,6 +81,13 @@ _terms = _fields(
         "max_budget": _amount_value,
         "currency": _currency,
         "context": _is_details,
+        "derived": _fields(
+            {
+                "derivation": _sha256_hex,
+                "details": _list_of(_text(256), 0, 32),
+                "hours": _fields({"from": _whole(0, 23), "to": _whole(0, 23)}),
+            }
+        ),
     },
 )
 
@@ -339,6 +346,7 @@ def is_authorization(value: Json) -> bool:
     request = cast("JsonObject", given["request"])
     approvals = cast("list[JsonObject]", given["approvals"])
     is_second = "questions_hash" in given or any(name in request for name in _SECOND)
+    is_second = is_second or "derived" in (request["grant"] or {})
     is_second = is_second or any("list" in one or "deputy_for" in one for one in approvals)
     return given["version"] == (2 if is_second else 1) and _is_chain(request, given.get("original_request"))
 

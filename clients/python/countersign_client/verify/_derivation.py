@@ -1,5 +1,5 @@
-"""The derivation of a suggested rule, replayed from decisions: the rule follows from the approvals that it names, would have
-let no refusal through, and its approvals were not chosen (docs/wire.md, Rules).
+"""The derivation of a suggested rule or standing approval, replayed from decisions: it follows from the approvals that it
+names, would have let no refusal through, and its approvals were not chosen (docs/wire.md, Rules).
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import cast
 
 from .._json import Json, JsonObject, canonical_hash, is_list, is_object
 from ._authorization_shape import utf16
+from ._iso_time import is_time
 from ._outcome import Check, counted, fail, passed, skip
-from ._pack_entry import Entry
+from ._pack_entry import Entry, derived_terms_of
 from ._pack_rules import read_rules_text, ruleset_hash
 
 _LEAST_APPROVALS, _LEAST_DAYS = 5, 2
@@ -21,6 +23,7 @@ _MAX_VALUE = 200
 _AMOUNT = re.compile(r"(?:0|[1-9][0-9]{0,13})(?:\.[0-9]{0,3}[1-9])?")
 _WHY = {
     "not_in_rules": "it isn't in these rules as it was derived",
+    "not_in_terms": "its terms are others than those that were derived",
     "wider_than_approved": "it is wider than what was approved",
     "too_few": "too few approvals, or on too few days",
     "refusal_covered": "it would have let through what was refused or held back",
@@ -287,6 +290,80 @@ def _tighten(requests: Sequence[Past], opened: Sequence[str]) -> JsonObject:
     }
 
 
+_STANDING_DAYS = 30
+
+
+def _move_days(time: str, days: int) -> str:
+    """RFC 3339 with milliseconds, as the service writes it."""
+    moved = datetime.fromisoformat(time.replace("Z", "+00:00")) + timedelta(days=days)
+    return moved.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moved.microsecond // 1000:03d}Z"
+
+
+def _write_units(units: int) -> str:
+    whole, fraction = divmod(units, 10_000)
+    return f"{whole}.{fraction:04d}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """An approved standing approval that was suggested."""
+
+    file: str
+    request_id: str
+    agent: str
+    terms: JsonObject
+    derivation: Json
+    """None if the pack doesn't have it."""
+
+    @property
+    def hash(self) -> Json:
+        return cast("JsonObject", self.terms["derived"])["derivation"]
+
+
+def read_standing(entry: Entry, given: JsonObject) -> Standing | None:
+    """None for any other entry."""
+    terms = derived_terms_of(given) if entry.is_decision else None
+    if terms is None:
+        return None
+    request = cast("JsonObject", cast("JsonObject", given["human_authorization"])["request"])
+    return Standing(entry.file, str(request["request_id"]), str(request["agent_slug"]), terms, given.get("derivation"))
+
+
+def _is_standing(derivation: Derivation, made: Standing, named: Sequence[Past] | None) -> bool:
+    """The terms are those bounds, for what was approved in the last days. ``named``: None if not all of it is known."""
+    bounds, terms = derivation.bounds, made.terms
+    if not is_time(derivation.end):
+        return False
+    try:
+        since, expires = (_move_days(derivation.end, days) for days in (-_STANDING_DAYS, _STANDING_DAYS))
+    except OverflowError:
+        return False
+    if named is None:
+        uses, units = cast("int", terms["max_calls"]), _units(str(terms.get("max_budget", "0")))
+    else:
+        recent = [one for one in named if one.created_at >= since]
+        uses, units = len(recent), sum(one.units for one in recent)
+    budget = _write_units(units)
+    if bounds.tool is None or uses == 0 or (bounds.action or "").endswith("*") or _AMOUNT.fullmatch(budget) is None:
+        return False
+    details = cast("list[Json]", sorted(bounds.names, key=utf16))
+    hours: JsonObject = {"from": bounds.hours[0], "to": bounds.hours[1]}
+    built: JsonObject = {
+        "tools": [bounds.tool],
+        "max_calls": min(uses, 10_000),
+        "expires_at": expires,
+        "derived": {"derivation": made.hash, "details": details, "hours": hours},
+    }
+    if bounds.action is not None:
+        built["actions"] = [bounds.action]
+    if bounds.currency is not None:
+        most = budget if units < _units(bounds.most) else bounds.most
+        built.update(max_amount=most, max_budget=budget, currency=bounds.currency)
+    if bounds.equal:
+        built["context"] = dict(bounds.equal)
+    return made.agent == bounds.agent and canonical_hash(built) == canonical_hash(terms)
+
+
 _FIELDS = {"approvals", "bounds", "days", "from", "policy_id", "requests", "salt", "to", "version"}
 
 
@@ -317,14 +394,18 @@ def read_derivation(given: Json) -> Derivation | None:
     return Derivation(bounds, policy_id, start, end, *least, cast("list[str]", given["requests"]))
 
 
-def check_derivation(derivation: Derivation, rules: str, past: Sequence[Past]) -> tuple[str | None, int]:
-    """The first reason why the rule doesn't follow, and how many of the requests that it names are not here."""
+def check_derivation(derivation: Derivation, made: str | Standing, past: Sequence[Past]) -> tuple[str | None, int]:
+    """The first reason why the rule or standing approval doesn't follow, and how many of the requests that it names are not here."""
     bounds, requests = derivation.bounds, derivation.requests
     known = {one.hash: one for one in past}
     named = [known[digest] for digest in requests if digest in known]
     missing = len(requests) - len(named)
-    if derivation.policy_id != bounds.policy_id or not _is_in_rules(bounds, rules):
-        return "not_in_rules", missing
+    is_own = derivation.policy_id == bounds.policy_id
+    if isinstance(made, str):
+        if not is_own or not _is_in_rules(bounds, made):
+            return "not_in_rules", missing
+    elif not is_own or not _is_standing(derivation, made, None if missing else named):
+        return "not_in_terms", missing
     if len(set(requests)) != len(requests) or len(requests) < max(derivation.approvals, _LEAST_APPROVALS):
         return "too_few", missing
     if not all(one.is_counted and bounds.covers(one) for one in named):
@@ -348,16 +429,26 @@ def check_derivation(derivation: Derivation, rules: str, past: Sequence[Past]) -
     return None if is_seen else "wider_than_approved", missing
 
 
-def judge_derivations(files: Sequence[tuple[str, JsonObject]], logged: set[tuple[str, str]], past: Sequence[Past]) -> Check:
+def judge_derivations(
+    files: Sequence[tuple[str, JsonObject]], logged: set[tuple[str, str]], standing: Sequence[Standing], past: Sequence[Past]
+) -> Check:
     """``files``: of rules with a derivation. ``logged``: hashes of rules and of the derivation that the log has of them."""
     gap: Check | None = None
-    for file, given in files:
-        derivation, text = read_derivation(given["derivation"]), read_rules_text(given)
-        if derivation is None or (ruleset_hash(text), canonical_hash(given["derivation"])) not in logged:
+    rules = [(file, given["derivation"], read_rules_text(given)) for file, given in files]
+    derived: list[tuple[str, Json, str | Standing]] = [*rules, *((one.file, one.derivation, one) for one in standing)]
+    for file, given, made in derived:
+        if given is None and not isinstance(made, str):
+            gap = gap or skip("derivation_absent", file=file)
+            continue
+        derivation = read_derivation(given)
+        digest = canonical_hash(given) if derivation is not None else None
+        is_logged = (ruleset_hash(made), digest) in logged if isinstance(made, str) else made.hash == digest
+        if derivation is None or not is_logged:
             return fail("derivation_not_logged", file=file)
-        fault, missing = check_derivation(derivation, text, past)
+        what = f"rule {derivation.policy_id}" if isinstance(made, str) else f"standing approval {made.request_id}"
+        fault, missing = check_derivation(derivation, made, past)
         if fault is not None:
-            return fail("derivation_refused", file=file, policy=derivation.policy_id, why=_WHY[fault])
+            return fail("derivation_refused", file=file, what=what, why=_WHY[fault])
         if missing and gap is None:
-            gap = skip("derivation_content_absent", policy=derivation.policy_id, requests=counted(missing, "request"))
-    return gap or passed(f"{counted(len(files), 'suggested rule')}, each follows from the approvals that it names")
+            gap = skip("derivation_content_absent", what=what, requests=counted(missing, "request"))
+    return gap or passed(f"{counted(len(derived), 'suggestion')}, each follows from the approvals that it names")

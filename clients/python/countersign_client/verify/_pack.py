@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 from .._json import JsonObject
 from ..errors import UnreadableError
 from ._attention import GroupDecision, judge_attention, read_group_decision
-from ._derivation import Past, judge_derivations, read_past
+from ._derivation import Past, Standing, judge_derivations, read_past, read_standing
 from ._iso_time import parse_time
 from ._outcome import Check, counted, fail, passed, skip
 from ._pack_entry import Checked, Entry, check_entry, find_checkpoints, list_decided
@@ -25,6 +25,7 @@ from ._pack_uses import UseFacts, judge_uses, read_use
 from ._planted import judge_planted
 from ._record import Held, check_record
 from ._record_pages import read_page
+from ._statement import UUID
 from ._sum import Listed, SumSource, read_statement_list
 from ._trust import Trust, TrustedKeys, read_trust
 
@@ -72,6 +73,7 @@ class _Seen:
     ruled: Ruled | str | None
     grounds: list[Ground]
     past: Past | None
+    standing: Standing | None
     group: GroupDecision | None
 
 
@@ -99,6 +101,7 @@ class _Reader:
                 read_ruled(entry, given),
                 read_grounds(entry, given),
                 read_past(entry, given),
+                read_standing(entry, given),
                 read_group_decision(entry, given),
             )
         except (UnreadableError, ValueError) as error:
@@ -244,13 +247,16 @@ def _list_statements(pack: Pack) -> list[Listed] | Check:
     return read_statement_list(lambda number: pack.read_json(numbered("statements", number)))
 
 
-def _judge_derivations(pack: Pack, past: Sequence[Past], trust: Trust) -> list[Check]:
+def _judge_derivations(pack: Pack, seen: Sequence[_Seen], trust: Trust) -> list[Check]:
     """None for a pack without."""
     rules = [(name, pack.read_json(name)) for name in pack.names_in("rules")]
     derived = [(name, given) for name, given in rules if "derivation" in given]
-    if not derived:
+    standing = [one.standing for one in seen if one.standing is not None]
+    if not derived and not standing:
         return []
-    return [judge_derivations(derived, list_derived(_list_statements(pack), trust), past).named("derivations")]
+    logged = list_derived(_list_statements(pack), trust) if derived else set[tuple[str, str]]()
+    past = [one.past for one in seen if one.past is not None]
+    return [judge_derivations(derived, logged, standing, past).named("derivations")]
 
 
 def _check_agent(found: _Entries, slug: str, is_shown: bool) -> Check:
@@ -304,6 +310,8 @@ class _Agent:
     not_done: frozenset[str] = frozenset()
     used: Mapping[str, str] = field(default_factory=dict[str, str])
     """Hashes of the requests that its approvals are of, each with its organization."""
+    shown_of: frozenset[str] = frozenset()
+    """Organizations of decisions that are shown."""
 
 
 def _check_agent_pack(pack: Pack, trust: Trust, checkpoints: Checkpoints, readers: _Readers) -> _Agent:
@@ -330,7 +338,7 @@ def _check_agent_pack(pack: Pack, trust: Trust, checkpoints: Checkpoints, reader
         found.describe("decisions", True),
         uses.named("uses"),
         judge_ruled([one.ruled for one in found.seen], pack.names_in("rules"), pack.read_json).named("rules"),
-        *_judge_derivations(pack, [one.past for one in found.seen if one.past is not None], trust),
+        *_judge_derivations(pack, found.seen, trust),
     ]
     if "attention.json" in pack.files:
         groups = [one.group for one in found.seen if one.group is not None]
@@ -344,9 +352,11 @@ def _check_agent_pack(pack: Pack, trust: Trust, checkpoints: Checkpoints, reader
         *([] if foreign is None else [foreign.named("log")]),
     ]
     not_done = frozenset(reason for one in found.seen for reason in one.checked.not_done)
-    approved = (one.use for one in found.seen if one.use.approval is not None)
+    approved = [one.use for one in found.seen if one.use.approval is not None]
     used = {one.request_hash: str(one.request["organization"]) for one in approved}
-    return _Agent(facts.slug, checks, facts, tuple(warnings), not_done, used)
+    shown = (str(one.request["organization"]) for one in approved if one.is_decision)
+    shown_of = frozenset(one for one in shown if UUID.fullmatch(one) is not None)
+    return _Agent(facts.slug, checks, facts, tuple(warnings), not_done, used, shown_of)
 
 
 def _join(agents: Sequence[_Agent]) -> list[Check]:
@@ -392,13 +402,20 @@ def _judge(
 
 
 def _check_planted(pack: Pack, agents: Sequence[_Agent], trust: Trust) -> tuple[list[Check], list[str]]:
-    """None for a pack without."""
-    if PLANTED not in pack.files:
+    """None for a pack without, unless the log has a schedule of an organization whose decisions it shows."""
+    # After a fault, the statements may be unreadable too.
+    is_failed = any(check.status == "fail" for agent in agents for check in agent.checks)
+    shown_of = [] if is_failed else sorted({one for agent in agents for one in agent.shown_of})
+    if PLANTED not in pack.files and not shown_of:
         return [], []
     used = {name: organization for agent in agents for name, organization in agent.used.items()}
     listed = _list_statements(pack)
-    check, warnings = judge_planted(pack.read_json(PLANTED), listed, trust, pack.period, used)
-    return [check.named("planted requests")], warnings
+    if PLANTED in pack.files:
+        check, warnings = judge_planted(pack.read_json(PLANTED), listed, trust, pack.period, used)
+        return [check.named("planted requests")], warnings
+    none: list[JsonObject] = [{"version": 1, "organization": one, "schedules": []} for one in shown_of]
+    checks = (judge_planted(one, listed, trust, pack.period, used)[0] for one in none)
+    return [check.named("planted requests") for check in checks if check.status == "fail"][:1], []
 
 
 def _check_open(pack: Pack, opened: list[Check], given: Trust | None, evidence_only: bool, processes: int) -> PackReport:

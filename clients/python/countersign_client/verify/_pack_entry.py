@@ -22,7 +22,7 @@ from ._warnings import SIGNED_WARNINGS
 
 DECISION_FILE = "authorization_decision"
 CHANGE_FILE = "agent_change"
-_CONTENT = ("request", "human_authorization", "decided_by", "rules", "opening")
+_CONTENT = ("request", "human_authorization", "decided_by", "rules", "derivation", "opening")
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,13 @@ def _number(value: Json) -> int:
 def authorization_of(given: JsonObject) -> JsonObject | None:
     found = given.get("human_authorization")
     return found if is_object(found) and is_authorization(found) else None
+
+
+def derived_terms_of(given: JsonObject) -> JsonObject | None:
+    """Terms of an approved standing approval that was suggested; None for any other entry."""
+    found = authorization_of(given)
+    terms = None if found is None else cast("JsonObject", found["request"])["grant"]
+    return terms if is_object(terms) and "derived" in terms else None
 
 
 def _text(value: Json) -> str | None:
@@ -192,7 +199,11 @@ def _find_other_content(given: JsonObject, decision: JsonObject) -> str | None:
     if not is_object(authorization):
         if _has_one(given, "opening"):
             return "an opening without its approval"
+        if _has_one(given, "derivation"):
+            return "a derivation without its standing approval"
         return "it names who decided, which nothing in it shows" if by is not None and not has_rules else None
+    if _has_one(given, "derivation") and derived_terms_of(given) is None:
+        return "a derivation without its standing approval"
     signed = {name: value for name, value in authorization.items() if name != "log"}
     if canonical_hash(signed) != decision["authorization_hash"]:
         return "the authorization is not that of this decision"

@@ -109,6 +109,13 @@ def _find_out_of_scope(terms: JsonObject, request: JsonObject, at: str) -> str |
     patterns = cast("list[str]", actions or [])
     if actions is not None and not any(action.startswith(one[:-1]) if one.endswith("*") else action == one for one in patterns):
         return "action"
+    derived, details = terms.get("derived"), request.get("details")
+    if is_object(derived):
+        hours = cast("dict[str, int]", derived["hours"])
+        if not (details["complete"] if is_object(details) else "inputs_hash" not in request):
+            return "details"
+        if not hours["from"] <= int(at[11:13]) <= hours["to"]:
+            return "hours"
     amount, most = request.get("amount"), terms.get("max_amount")
     if most is None or not is_object(amount):
         return None if most is None and amount is None else "amount_not_limited" if most is None else "amount_missing"

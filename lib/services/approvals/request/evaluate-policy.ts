@@ -18,7 +18,7 @@ import type {
   GrantTerms,
   RequiredApprovers,
 } from "#lib/protocol/approval/decided-by";
-import { type GrantUsage, nextUse, whyOutOfScope } from "#lib/protocol/approval/grant";
+import { type GrantUsage, nextUse, saysComplete, whyOutOfScope } from "#lib/protocol/approval/grant";
 import type { SignedDetails } from "#lib/protocol/approval/shown-content";
 import { base64Decode, base64Encode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -40,7 +40,6 @@ import {
   dayUsage,
   describeForRules,
   otherSpelling,
-  saysComplete,
 } from "#lib/services/policies/describe-request";
 
 /*

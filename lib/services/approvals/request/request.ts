@@ -23,6 +23,7 @@ import {
 } from "#lib/protocol/approval/shown-content";
 import { authorizationRequestId, base64Encode, hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { type Derivation, deriveStanding } from "#lib/protocol/policy/suggest";
 import { findDeputies, readTurns } from "#lib/services/accounts/approver-groups";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { readIdentity } from "#lib/services/accounts/domains";
@@ -102,6 +103,7 @@ export interface RequestFacts {
   createdAt: Date;
   demands: Demands;
   requester: Requester;
+  derivation?: Derivation | undefined;
 }
 
 /** As the caller asks for it, before the rules have a say. */
@@ -118,9 +120,12 @@ const ownDemands = (
 });
 
 /** In one form, and only what is there: this is what gets hashed. */
-function buildTerms(grant: NonNullable<AuthorizeBody["grant"]>): GrantTerms {
+function buildTerms(
+  grant: NonNullable<AuthorizeBody["grant"]>,
+  derivation: Derivation | null = null,
+): GrantTerms {
   const { tools, actions, max_calls, max_amount, max_budget, currency, expires_at, context } = grant;
-  return {
+  const terms = {
     ...(tools && { tools }),
     ...(actions && { actions }),
     max_calls,
@@ -130,6 +135,7 @@ function buildTerms(grant: NonNullable<AuthorizeBody["grant"]>): GrantTerms {
     expires_at: new Date(expires_at).toISOString(),
     ...(context && Object.keys(context).length > 0 && { context }),
   };
+  return derivation === null ? terms : deriveStanding(terms, derivation);
 }
 
 const signDetails = ({ context, details }: Pick<AuthorizeBody, "context" | "details">): SignedDetails => ({
@@ -163,7 +169,7 @@ export function buildRequest(context: Context, facts: RequestFacts): ApprovalReq
     required_approvers: demands.required_approvers,
     requester_may_approve: requester.mayApprove,
     ...(requester.id !== null && { requester_id: requester.id }),
-    grant: body.grant ? buildTerms(body.grant) : null,
+    grant: body.grant ? buildTerms(body.grant, facts.derivation) : null,
     ...(typeof usable_for_seconds === "number" && { usable_for_seconds }),
     created_at: createdAt.toISOString(),
     expires_at: new Date(createdAt.getTime() + minutes * 60_000).toISOString(),
@@ -179,6 +185,8 @@ export interface AuthorizeInput {
   hold: IdempotencyHold | null;
   /** Claims an approval that nobody is asked for, in the transaction that gives it. */
   run?: string | undefined;
+  /** Basis of the suggested standing approval that it asks for. */
+  derivation?: Derivation | undefined;
 }
 
 export interface Prepared {
@@ -243,7 +251,10 @@ export async function previewDecision(
 export async function prepareRequest(
   context: Context,
   tx: Executor,
-  { principal, body }: { principal: Pick<KeyPrincipal, "organizationId" | "keyId">; body: AuthorizeBody },
+  {
+    principal,
+    body,
+  }: { principal: Pick<KeyPrincipal, "organizationId" | "keyId" | "person">; body: AuthorizeBody },
   lock: () => Promise<unknown> = async () => undefined,
 ): Promise<Prepared> {
   const { organizationId } = principal;
@@ -378,6 +389,7 @@ interface Stored {
   body: Pick<AuthorizeBody, "agent_slug" | "context" | "callback_url" | "require_code">;
   actor: Actor;
   run?: string | undefined;
+  derivation?: Derivation | undefined;
   /** The request that this one changes. */
   amends?: string | null;
 }
@@ -385,7 +397,7 @@ interface Stored {
 export async function insertRequest(
   context: Context,
   tx: Executor,
-  { principal, body, actor, run, amends = null }: Stored,
+  { principal, body, actor, run, derivation, amends = null }: Stored,
   {
     request,
     hidden,
@@ -425,6 +437,7 @@ export async function insertRequest(
     grant_id: judged.grantId,
     rule_context: judged.rules ? canonicalJson(judged.rules.context as unknown as JsonObject) : null,
     rule_outcome: judged.rules ? JSON.stringify(judged.rules.record) : null,
+    derivation: derivation ? JSON.stringify(derivation) : null,
     status,
     approvals_required: request.approvals_required,
     callback_url: body.callback_url ?? null,
@@ -577,7 +590,7 @@ async function checkPendingLimit(context: Context, tx: Executor, principal: KeyP
 }
 
 async function createPendingRequest(context: Context, input: AuthorizeInput): Promise<AuthorizeResponse> {
-  const { principal, body } = input;
+  const { principal, body, derivation } = input;
   const { organizationId } = principal;
   return context.database.db.transaction(async (tx) => {
     const prepared = await prepareRequest(context, tx, input, () =>
@@ -588,7 +601,7 @@ async function createPendingRequest(context: Context, input: AuthorizeInput): Pr
       ),
     );
     if (prepared.judged.verdict !== "ask") throw new DecidedOtherwise();
-    const request = buildRequest(context, { organizationId, body, ...prepared });
+    const request = buildRequest(context, { organizationId, body, derivation, ...prepared });
     const made: Made = { ...prepared, request, status: "pending", decision: null };
     const { written } = await insertRequest(context, tx, { ...input, actor: toActor(principal) }, made);
     await written;

@@ -110,7 +110,7 @@ export async function requireEnrolled(
 
 export async function readRequester(
   tx: Executor,
-  { organizationId, keyId }: Pick<KeyPrincipal, "organizationId" | "keyId">,
+  { organizationId, keyId, person }: Pick<KeyPrincipal, "organizationId" | "keyId" | "person">,
   { required_approvers: required }: Demands,
 ): Promise<Requester> {
   if (required.length === 0) return { mayApprove: false, id: null };
@@ -122,7 +122,7 @@ export async function readRequester(
       approvers,
       and(
         eq(approvers.organization_id, organizationId),
-        eq(sql`lower(${approvers.email})`, sql`lower(${apiKeys.email})`),
+        eq(sql`lower(${approvers.email})`, sql`lower(coalesce(${person?.email ?? null}, ${apiKeys.email}))`),
         ne(approvers.status, "removed"),
       ),
     )

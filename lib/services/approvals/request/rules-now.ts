@@ -7,6 +7,7 @@ import { sql } from "drizzle-orm";
 import { type Executor, queryRows } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import { saysComplete } from "#lib/protocol/approval/grant";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { RuleOutcome, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
 import { findGroupIds } from "#lib/services/accounts/approver-groups";
@@ -14,7 +15,6 @@ import type { Context } from "#lib/services/approvals/context";
 import {
   describeStored,
   type StoredFacts,
-  saysComplete,
   storedFacts,
   usageThen,
 } from "#lib/services/policies/describe-request";

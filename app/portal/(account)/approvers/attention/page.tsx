@@ -10,7 +10,7 @@ import { EmptyState } from "#components/ui/empty-state";
 import { describeControl, Field, Input } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
 import { shownOrganizationField } from "#lib/api/schemas/form-state";
-import { type AttentionWeek, hastyShare, minGroupPeople } from "#lib/protocol/approval/attention";
+import { type AttentionWeek, hastyShare, minGroupPeople, readShare } from "#lib/protocol/approval/attention";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { requirePortal } from "#lib/server/pages/portal-request";
@@ -43,6 +43,7 @@ const columns: readonly Column<AttentionWeek>[] = [
   { id: "expired", header: "Expired", cell: ({ expired }) => expired, numeric: true },
   { id: "median", header: "Median", cell: ({ median_ms }) => toDuration(median_ms), numeric: true },
   { id: "p90", header: "90 % within", cell: ({ p90_ms }) => toDuration(p90_ms), numeric: true },
+  { id: "read", header: "Read to the end", cell: (week) => toPercent(readShare(week)), numeric: true },
   { id: "hasty", header: "Within 3 s", cell: (week) => toPercent(hastyShare(week)), numeric: true },
 ];
 

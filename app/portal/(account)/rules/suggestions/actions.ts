@@ -1,9 +1,10 @@
 "use server";
-/** Adding a suggested rule. */
+/** Adding a suggested rule, or asking for it as a standing approval. */
 import type { FormState } from "#lib/api/schemas/form-state";
 import { suggestionForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
 import { proposeSuggestion } from "#lib/services/policies/suggestions";
+import { askForStanding } from "#lib/services/portal/overview";
 
 export async function propose(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   return runAction("rules", suggestionForm, form, async ({ context, person }, { policy_id, money }) => {
@@ -13,6 +14,19 @@ export async function propose(_state: FormState<null>, form: FormData): Promise<
     });
     return {
       message: counts ? "Rule added." : "Rule proposed. Another owner must confirm it.",
+      result: null,
+    };
+  });
+}
+
+export async function ask(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runAction("rules", suggestionForm, form, async ({ context, person }, { policy_id, money }) => {
+    const link = await askForStanding(context, person, { policyId: policy_id, withMoney: money === "on" });
+    return {
+      message:
+        link === null
+          ? "Denied at once, by your rules or because the agent is frozen."
+          : "Approval requested. It waits in the inbox of those who decide.",
       result: null,
     };
   });

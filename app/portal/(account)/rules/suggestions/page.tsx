@@ -1,4 +1,4 @@
-/** /portal/rules/suggestions: rules that the organization's own decisions suggest, each with all that it rests on. */
+/** /portal/rules/suggestions: rules and standing approvals that the organization's own decisions suggest, each with all that it rests on. */
 import type { Metadata } from "next";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { SuggestionCard, TakeBackList } from "#components/portal/rules/suggestion-card";
@@ -13,7 +13,7 @@ import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
 import { listSuggestions, suggestionDays } from "#lib/services/policies/suggestions";
 import { listTakeBacks, unusedDays } from "#lib/services/policies/take-back";
-import { propose } from "./actions";
+import { ask, propose } from "./actions";
 
 export const metadata: Metadata = { title: "Suggested rules" };
 
@@ -61,7 +61,7 @@ async function SuggestionsPage({ searchParams }: PageProps) {
             key={one.policyId}
             suggestion={one}
             withMoney={withMoney}
-            propose={mayAct(membership.role, "rules") ? propose : null}
+            actions={mayAct(membership.role, "rules") ? { propose, ask } : null}
           />
         ))
       )}
