@@ -1,5 +1,5 @@
 /** The reader takes what the writer writes, and no other archive: every way to hide, double or swell a file is refused. */
-import { crc32, deflateRawSync } from "node:zlib";
+import { constants, crc32, deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createZipWriter } from "#lib/services/packs/pack";
@@ -89,12 +89,16 @@ describe.each(readers)("a ZIP archive that %s reads", (_, tools) => {
     }
   });
 
-  it("hides nothing behind a file's deflated bytes", async () => {
+  it("hides nothing behind a file's deflated bytes, and ends them", async () => {
     const deflated = deflateRawSync("{}");
-    const body = concatBytes(deflated, utf8Encode("hidden"));
-    const file = { name: "one.json", crc: crc32("{}"), size: 2, deflatedSize: body.length };
-    const hiding = concatBytes(encodeZipHeader(file), body, encodeZipEnd([{ ...file, offset: 0 }]));
-    await expect(read(hiding)).rejects.toThrow("one.json does not");
+    const unended = deflateRawSync("{}", { finishFlush: constants.Z_SYNC_FLUSH });
+    const broken = [concatBytes(deflated, utf8Encode("hidden")), unended, deflated.subarray(1)];
+    for (const body of [...broken, deflated]) {
+      const file = { name: "one.json", crc: crc32("{}"), size: 2, deflatedSize: body.length };
+      const one = concatBytes(encodeZipHeader(file), body, encodeZipEnd([{ ...file, offset: 0 }]));
+      if (body === deflated) expect(await read(one)).toEqual([["one.json", "{}"]]);
+      else await expect(read(one)).rejects.toThrow("one.json does not inflate");
+    }
   });
 
   it("is no larger as a whole than was allowed, by what its headers state", async () => {

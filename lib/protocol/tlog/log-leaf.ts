@@ -43,13 +43,20 @@ export function makeLogLeaf(envelope: Envelope, publicKey: Uint8Array): LogLeaf 
 
 /** Canonical JSON, written out because every verification does it; the names are in their canonical order. */
 export function encodeLogLeaf({ envelopeHash, payloadHash, signature, publicKey }: LogLeaf): Uint8Array {
-  const verifier = base64Encode(utf8Encode(encodePublicKeyPem(publicKey)));
-  const signed = `{"signature":"${base64Encode(signature)}","verifier":"${verifier}"}`;
+  if (!bytesEqual(lastVerifier.publicKey, publicKey))
+    lastVerifier = {
+      publicKey: publicKey.slice(),
+      text: base64Encode(utf8Encode(encodePublicKeyPem(publicKey))),
+    };
+  const signed = `{"signature":"${base64Encode(signature)}","verifier":"${lastVerifier.text}"}`;
   const hashes = `"envelopeHash":${encodeDigest(envelopeHash)},"payloadHash":${encodeDigest(payloadHash)}`;
   return utf8Encode(
     `{"apiVersion":"${LEAF_VERSION}","kind":"${LEAF_KIND}","spec":{${hashes},"signatures":[${signed}]}}`,
   );
 }
+
+/** One key signs most entries. */
+let lastVerifier = { publicKey: new Uint8Array(), text: "" };
 
 /** Throws RangeError or SyntaxError for all bytes but those that {@link encodeLogLeaf} writes. */
 export function parseLogLeaf(data: Uint8Array): LogLeaf {

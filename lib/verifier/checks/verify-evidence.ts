@@ -47,6 +47,7 @@ interface Findings {
   claimed?: boolean | null;
   /** `opening` of the file; null if it has none. */
   opening?: JsonValue;
+  wantsFacts?: boolean | undefined;
 }
 
 /** Overrides in the report of a file that failed a check. */
@@ -91,7 +92,7 @@ async function finish(
     madeBefore,
     presentationHeader,
     authorization,
-    facts: failed ? [] : await gatherFacts(findings),
+    facts: failed || findings.wantsFacts === false ? [] : await gatherFacts(findings),
     ...(failed && nothingProven),
     isTest,
     claimed,
@@ -149,6 +150,8 @@ export interface Expectation {
   nonce?: string;
   nowSeconds?: number;
   payload?: Uint8Array;
+  /** False for a reader who shows none of {@link VerifierReport.facts}: they are empty then. */
+  wantsFacts?: false;
 }
 
 /** `input`: text or a parsed JSON value. Throws UnreadableError for what cannot be verified at all. */
@@ -238,6 +241,7 @@ async function verifyReceipt(
     authorization: costly.authorization(),
     authorizationObject: costly.object(),
     opening,
+    wantsFacts: expected.wantsFacts,
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
   });
