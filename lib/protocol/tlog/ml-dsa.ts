@@ -2,6 +2,8 @@
  * ML-DSA-44 (FIPS 204), which a quantum computer doesn't break. Its code is loaded where a key of it is used, and neither
  * the browser nor Node has it.
  */
+import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+
 type MlDsa = typeof import("@noble/post-quantum/ml-dsa.js").ml_dsa44;
 
 export const ML_DSA_PUBLIC_KEY_BYTES = 1312;
@@ -28,16 +30,30 @@ async function verifyNatively(signature: Uint8Array, message: Uint8Array, public
   }
 }
 
-/** As {@link verifyMlDsa}, and loads its code only where nobody else can verify it. */
+/** Checkpoints of one log are few, and each is on many receipts. */
+const maxVerified = 1_000;
+const verified = new Set<string>();
+
+/**
+ * As {@link verifyMlDsa}, and loads its code only where nobody else can verify it. Only that a signature holds is
+ * remembered.
+ */
 export async function checkMlDsa(
   signature: Uint8Array,
   message: Uint8Array,
   publicKey: Uint8Array,
 ): Promise<boolean> {
-  const isSigned = await verifyNatively(signature, message, publicKey);
-  if (isSigned !== null) return isSigned;
-  await loadMlDsa();
-  return verifyMlDsa(signature, message, publicKey);
+  const name = hexEncode(sha256(signature, publicKey, message));
+  if (verified.has(name)) return true;
+  let isSigned = await verifyNatively(signature, message, publicKey);
+  if (isSigned === null) {
+    await loadMlDsa();
+    isSigned = verifyMlDsa(signature, message, publicKey);
+  }
+  if (!isSigned) return false;
+  if (verified.size === maxVerified) verified.clear();
+  verified.add(name);
+  return true;
 }
 
 /** False for what is no signature; throws if the code wasn't loaded. */
