@@ -4,7 +4,7 @@
  */
 
 import { promisify } from "node:util";
-import { crc32, deflateRaw } from "node:zlib";
+import { crc32, deflateRaw, deflateRawSync } from "node:zlib";
 import { and, asc, eq, inArray, isNotNull, lte, or } from "drizzle-orm";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { RecordResponse } from "#lib/api/schemas/record";
@@ -150,7 +150,12 @@ function endWithCount({ from, to }: PackPeriod, counted: Counted): PackPeriod {
 
 /* A ZIP archive (lib/protocol/encoding/zip.ts) as it is sent: each file goes out when it is there, and only the directory is kept. */
 
-const deflate = promisify(deflateRaw);
+const deflateAside = promisify(deflateRaw);
+/** Below it, to ask another thread takes longer than to deflate: 0.2 ms for a receipt, of which 0.07 are deflate's. */
+const largeBytes = 32 * 1024;
+
+const deflate = async (bytes: Uint8Array): Promise<Uint8Array> =>
+  bytes.length < largeBytes ? deflateRawSync(bytes) : deflateAside(bytes);
 
 export interface ZipWriter {
   files: readonly PackedFile[];
@@ -492,6 +497,23 @@ async function* writePack(
   yield zip.end();
 }
 
+/** A write for each small file would take a tenth of the time that a pack takes. */
+const chunkBytes = 64 * 1024;
+
+async function* joinParts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let joined: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of parts) {
+    joined.push(part);
+    length += part.length;
+    if (length < chunkBytes) continue;
+    yield Buffer.concat(joined);
+    joined = [];
+    length = 0;
+  }
+  if (length > 0) yield Buffer.concat(joined);
+}
+
 /** Named ones as they were asked for, each once; else all of the organization. */
 async function findPackAgents(context: Context, person: MemberPrincipal, slugs: readonly string[]) {
   const { organizationId } = person;
@@ -551,7 +573,7 @@ export async function beginPack(
   const { from, to } = period;
   return {
     name: `evidence-${writeName(agents)}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`,
-    parts: writePack(context, agents, { ...request, period }, person),
+    parts: joinParts(writePack(context, agents, { ...request, period }, person)),
     slugs: agents.map(({ slug }) => slug),
     period,
   };
