@@ -113,6 +113,11 @@ def _read_exactly(token: str) -> int | float:
     return _whole(number)
 
 
+def _read_int(token: str) -> int | float:
+    # Every double keeps 15 digits.
+    return int(token) if len(token) <= 15 else _read_exactly(token)
+
+
 def _read_nearest(token: str) -> int | float:
     return _whole(float(token))
 
@@ -157,7 +162,7 @@ def parse_strict(text: str, max_characters: int = _MAX_CHARACTERS) -> Json:
         value = json.loads(
             text,
             object_pairs_hook=_unique_names,
-            parse_int=_read_exactly,
+            parse_int=_read_int,
             parse_float=_read_exactly,
             parse_constant=_refuse_constant,
         )
