@@ -59,5 +59,6 @@ it("an agent's list is sorted by amount as a whole: filters and pages keep the o
   for (const link of [`${first}&amp;cursor=c&amp;sort=amount"`, `${first}&amp;sort=amount"`, `${first}"`])
     expect(sorted).toContain(link);
   expect(sorted).toContain('<input type="hidden" name="sort" value="amount"/>');
+  expect(sorted).toMatch(/First attestations<.*More attestations</);
   expect(render([])).not.toContain("By amount");
 });

@@ -138,6 +138,7 @@ export function AgentView({ agent, record, query }: AgentViewProps) {
         </div>
         <CursorPagination
           label="attestations"
+          isByAmount={isSorted}
           {...(query.cursor === undefined ? {} : { firstHref: pageAddress(path, query, null) })}
           {...(agent.next_cursor === null ? {} : { nextHref: pageAddress(path, query, agent.next_cursor) })}
         />

@@ -1,27 +1,29 @@
-/** Newer and older by cursor. There are no page numbers, because entries arrive while you read. */
+/** Back to the first page, and on, by cursor. There are no page numbers, because entries arrive while you read. */
 import { ButtonLink } from "./button-link";
 
 interface CursorPaginationProps {
   /** Name of the paged items: "attestations". */
   readonly label: string;
-  /** Back to the newest; absent on the first page. */
+  /** Absent on the first page. */
   readonly firstHref?: string;
   /** Absent at the end. */
   readonly nextHref?: string;
+  /** Not newest first. */
+  readonly isByAmount?: boolean;
 }
 
-export function CursorPagination({ label, firstHref, nextHref }: CursorPaginationProps) {
+export function CursorPagination({ label, firstHref, nextHref, isByAmount = false }: CursorPaginationProps) {
   if (!firstHref && !nextHref) return null;
   return (
     <nav aria-label={`Pages of ${label}`} className="no-print mt-4 flex flex-wrap gap-3">
       {firstHref ? (
         <ButtonLink href={firstHref} variant="secondary" size="small">
-          Newest {label}
+          {isByAmount ? "First" : "Newest"} {label}
         </ButtonLink>
       ) : null}
       {nextHref ? (
         <ButtonLink href={nextHref} variant="secondary" size="small" rel="next">
-          Older {label}
+          {isByAmount ? "More" : "Older"} {label}
         </ButtonLink>
       ) : null}
     </nav>

@@ -21,6 +21,8 @@ interface InboxRow {
   readonly payee: string | null;
   /** Why the organization's rules ask people. */
   readonly why: string | null;
+  /** As far as a line has room. */
+  readonly whyBriefly: string | null;
   readonly tool: string | null;
   readonly status: AuthorizationStatus;
   readonly is_test: boolean;
@@ -115,12 +117,12 @@ const whyColumn: Column<InboxRow> = {
   header: "Why asked",
   isCut: true,
   width: "large",
-  cell: ({ why }) =>
+  cell: ({ why, whyBriefly }) =>
     why === null ? (
       <span className="text-muted">no rules</span>
     ) : (
       <span title={why}>
-        <AgentText value={why} hideWarnings />
+        <AgentText value={whyBriefly ?? why} hideWarnings />
       </span>
     ),
 };

@@ -68,9 +68,10 @@ export function SuggestionCard({ suggestion, withMoney, actions }: SuggestionPro
       {open.length > 0 || equal.action === null ? (
         <p className="mt-2">
           Any value:{" "}
-          {[...(equal.action === null ? ["action"] : []), ...open].map((name) => (
-            <AgentText key={name} value={name} isName />
-          ))}
+          <AgentText
+            value={[...(equal.action === null ? ["action"] : []), ...open].join(", ")}
+            hideWarnings
+          />
           , because it was another one each time.
         </p>
       ) : null}

@@ -2,7 +2,7 @@ import cedarWasm from "@cedar-policy/cedar-wasm/nodejs";
 import { expect, it } from "vitest";
 import type { Cedar } from "./cedar";
 import { evaluateStrictly, prepareRules } from "./evaluate-rules";
-import { type ExplainedRules, explainRules, quoteRules } from "./explain-rules";
+import { type ExplainedRules, explainBriefly, explainRules, quoteRules } from "./explain-rules";
 import { parseRules } from "./parse-rules";
 import type { RuleContext } from "./rule-context";
 import { suggestDefaults, suggestRules } from "./suggest";
@@ -119,6 +119,17 @@ it.each<[string, string, Partial<RuleContext>, string]>([
   ],
 ])("puts the templates into sentences: %s", (_, text, context, words) => {
   expect(explain(text, context)).toBe(words);
+});
+
+it("is the first condition alone where a line has no room", () => {
+  const unmet = [{ policy_id: "a", condition: "unless { context.uses_today == 0 }" }];
+  const briefly = (more: object) => explainBriefly({ ...record, ...more }, request);
+  expect(briefly({ unmet })).toBe("The number of requests approved before it that day (UTC) is 0");
+  expect(
+    briefly({ unmet, deciding: [{ policy_id: "b", conditions: ['when { resource == Tool::"pay" }'] }] }),
+  ).toBe("The tool is pay");
+  const reason = "Rule small-amounts of version 3 allows it without asking.";
+  expect([briefly({}), briefly({ unmet, mode: "log_only" })]).toEqual([reason, reason]);
 });
 
 it("quotes what the sentences speak of", () => {

@@ -34,12 +34,12 @@ function describeReason({ decision, reason, policy_ids: ids, version, error }: E
   }
 }
 
-function describeUnmet({ unmet = [] }: ExplainedRules, seen: Seen): string[] {
+function listUnmet({ unmet = [] }: ExplainedRules, seen: Seen): [id: string, words: string][] {
   // Conditions for going without asking are met by the texts as sent.
   const { texts_as_read: _, ...sent } = seen ?? {};
   return unmet.map(({ policy_id, condition }) => {
     const words = seen && describeCondition(condition, false, sent as RuleContext);
-    return `Rule ${policy_id} didn't allow it: ${words ?? `it needs “${condition}”`}.`;
+    return [policy_id, words ?? `it needs “${condition}”`];
   });
 }
 
@@ -53,16 +53,18 @@ function describeMet(conditions: readonly string[], seen: RuleContext): string {
   return telling.map((one) => describeCondition(one, true, seen) ?? `“${one}” holds`).join("; ");
 }
 
+const listMet = ({ deciding = [] }: ExplainedRules, seen: Seen): [id: string, words: string][] =>
+  deciding
+    .map(({ policy_id: id, conditions }): [string, string] => [id, seen ? describeMet(conditions, seen) : ""])
+    .filter(([, words]) => words !== "");
+
 /** The reason, and which conditions of the deciding rules were met. */
 function describeDeciding(record: ExplainedRules, seen: Seen): string[] {
   const reason = describeReason(record);
-  if (seen === null) return [reason];
-  const met = (record.deciding ?? []).flatMap(({ policy_id: id, conditions }) => {
-    const words = describeMet(conditions, seen);
-    return words === "" ? [] : [[id, words] as const];
-  });
-  if (record.policy_ids.length > 1) return [reason, ...met.map(([id, words]) => `Rule ${id}: ${words}.`)];
-  return met.map(([, words]) => `${reason.slice(0, -1)}: ${words}.`).concat(met.length === 0 ? [reason] : []);
+  const met = listMet(record, seen);
+  const [only] = met;
+  if (record.policy_ids.length === 1 && only) return [`${reason.slice(0, -1)}: ${only[1]}.`];
+  return [reason, ...met.map(([id, words]) => `Rule ${id}: ${words}.`)];
 }
 
 /** Sums and counts that rules with daily limits saw. */
@@ -79,7 +81,15 @@ export function explainRules(record: ExplainedRules, seen: Seen): string {
   const lead = record.mode === "log_only" ? "Rules only log: " : "";
   const counted = seen === null ? [] : [describeCounted(seen)];
   const [reason, ...others] = describeDeciding(record, seen);
-  return [`${lead}${reason}`, ...others, ...describeUnmet(record, seen), ...counted].join(" ");
+  const unmet = listUnmet(record, seen).map(([id, words]) => `Rule ${id} didn't allow it: ${words}.`);
+  return [`${lead}${reason}`, ...others, ...unmet, ...counted].join(" ");
+}
+
+/** Its first condition alone, where a line has no room. */
+export function explainBriefly(record: ExplainedRules, seen: Seen): string {
+  const [first] = [...listMet(record, seen), ...listUnmet(record, seen)];
+  if (first === undefined || record.mode === "log_only") return describeReason(record);
+  return `${first[1].charAt(0).toUpperCase()}${first[1].slice(1)}`;
 }
 
 /** The conditions that the explanation speaks of, in Cedar; null without any. */

@@ -37,7 +37,7 @@ import {
 import { listDetails } from "#lib/protocol/approval/shown-content";
 import { authorizationRequestIdPattern, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { explainRules, quoteRules } from "#lib/protocol/policy/explain-rules";
+import { explainBriefly, explainRules, quoteRules } from "#lib/protocol/policy/explain-rules";
 import type { RuleContext } from "#lib/protocol/policy/rule-context";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { RuleRecord } from "#lib/services/approvals/request/evaluate-policy";
@@ -337,6 +337,11 @@ export function parseRuleDecision(row: JudgedRow): NonNullable<AuthorizationStat
   const outcome = JSON.parse(row.rule_outcome) as RuleRecord;
   const { unmet: _, deciding: _deciding, ...record } = outcome;
   return { ...record, explanation: explainRules(outcome, context as RuleContext | null), context };
+}
+
+export function explainRowBriefly({ rule_outcome: outcome, rule_context: seen }: JudgedRow): string | null {
+  if (outcome === null || seen === null) return null;
+  return explainBriefly(JSON.parse(outcome) as RuleRecord, JSON.parse(seen) as RuleContext);
 }
 
 /** The rules' own text of what the explanation says. */

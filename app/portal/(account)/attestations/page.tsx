@@ -127,6 +127,7 @@ async function AttestationsPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="attestations"
+          isByAmount={isSorted}
           {...(cursor === undefined
             ? {}
             : { firstHref: buildLink("/portal/attestations", filters, sorting) })}

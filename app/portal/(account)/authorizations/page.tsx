@@ -110,6 +110,7 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="requests"
+          isByAmount={isSorted}
           {...(cursor === undefined ? {} : { firstHref: buildLink(sorting) })}
           {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor, ...sorting }) })}
         />

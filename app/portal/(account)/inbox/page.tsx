@@ -123,6 +123,7 @@ async function InboxPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="requests"
+          isByAmount={isSorted}
           {...(cursor === undefined ? {} : { firstHref: buildLink(sorting) })}
           {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor, ...sorting }) })}
         />
