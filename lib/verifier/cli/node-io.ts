@@ -51,33 +51,6 @@ export const readOpenFile = (fd: number, size: number) => ({
 /** `url`: of a module that is the whole program. */
 export const readProgramAt = (url: string) => async () => new Uint8Array(await readFile(new URL(url)));
 
-/** Parts of zlib's streams that Node doesn't document, and that have been the same since Node 10. */
-interface SyncEngine {
-  _handle?: { reset(): void; writeSync(flush: number, ...places: unknown[]): void } | null;
-  /** Bytes of the output, then of the input, that were left. */
-  _writeState?: Uint32Array;
-}
-
-let engine: SyncEngine | undefined;
-
-/** With one engine for all files: Node makes one a call, which takes as long as inflating a receipt. Null: ask Node. */
-function inflateAgain(bytes: Uint8Array, size: number): Uint8Array | null {
-  try {
-    // It is destroyed by bytes that don't inflate.
-    if (!engine?._handle) engine = zlib.createInflateRaw().on("error", () => undefined) as SyncEngine;
-    const { _handle: handle, _writeState: left } = engine;
-    if (!handle || !left) return null;
-    // With a byte more, it fails unless the stream ends there.
-    const out = new Uint8Array(size + 1);
-    left.fill(2);
-    handle.reset();
-    handle.writeSync(zlib.constants.Z_FINISH, bytes, 0, bytes.length, out, 0, out.length);
-    return left[0] === 1 && left[1] === 0 ? out.subarray(0, size) : null;
-  } catch {
-    return null;
-  }
-}
-
 export const nodeIo: CommandIo = {
   fetch,
   readFile: async (path) => new Uint8Array(await readFile(path)),
@@ -92,8 +65,6 @@ export const nodeIo: CommandIo = {
   readStdin,
   zip: {
     inflate: (bytes, maxBytes) => {
-      const inflated = inflateAgain(bytes, maxBytes);
-      if (inflated !== null) return inflated;
       // In one piece: the size is stated.
       const options = {
         maxOutputLength: Math.max(1, maxBytes),
