@@ -33,6 +33,8 @@ const config: NextConfig = {
     // Nothing reads the maps of what runs on the server: Node.js would have to be asked to. They are two thirds of the build.
     turbopackSourceMaps: false,
     turbopackInputSourceMaps: false,
+    // Shorter names make pages on the server neither faster nor smaller in memory, and take a fifth of the build's time.
+    turbopackMinify: { client: true, server: false },
     // A build of a clone has no earlier one to go on from, and to keep 275 MB for the next takes it a sixth of its time.
     turbopackFileSystemCacheForBuild: false,
   },
