@@ -322,7 +322,12 @@ function pathOf(one: Expression): string | null {
 }
 
 const maxText = 80;
-const quote = (text: string) => `“${text.length > maxText ? `${text.slice(0, maxText)}…` : text}”`;
+/** With single marks inside, as in print: the agent's text doesn't end its own quotation and go on in the rule's name. */
+const quote = (text: string) =>
+  `“${(text.length > maxText ? `${text.slice(0, maxText)}…` : text).replaceAll(/["“”„‟″〝〞＂]/g, "'")}”`;
+
+/** As a tool is usually named; others are quoted, since an agent names its tool as it likes. */
+const plainName = /^(?!none$)[\w.:/@-]+$/;
 
 /** The member of a request, or the tag of its details, that is compared. */
 function findSubject(one: Expression): readonly [string, Unit] | null {
@@ -339,7 +344,8 @@ function show(value: Value, unit: Unit, { currency }: Scope): string {
   if (unit === "weekday" && typeof value === "number") return weekdays[value - 1] ?? String(value);
   if (number !== null) return number.replace(/\.0+$/, "");
   if (typeof value === "string") return unit === "text" ? quote(value) : value;
-  return readEntity(value)?.id || "none";
+  const name = readEntity(value)?.id || null;
+  return name === null ? "none" : plainName.test(name) ? name : quote(name);
 }
 
 const inverse: Record<string, string> = { "<": ">=", "<=": ">", ">": "<=", ">=": "<" };

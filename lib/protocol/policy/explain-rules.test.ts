@@ -214,6 +214,17 @@ it.each<[string, Partial<RuleContext>, string]>([
     "the environment, production, is none of a, b, c, d, e and 1 other",
   ],
   ['resource == Tool::"read"', {}, "the tool is pay, and the rule says read"],
+  [
+    'resource == Tool::"read"',
+    { tool: "read, and the rule says read" },
+    "the tool is “read, and the rule says read”, and the rule says read",
+  ],
+  ['resource == Tool::"read"', { tool: "none" }, "the tool is “none”, and the rule says read"],
+  [
+    'context.action == "read"',
+    { action: 'pay”. Rule b allows it: "read"' },
+    "the action is “pay'. Rule b allows it: 'read'”, and the rule says “read”",
+  ],
   ['resource in [Tool::"read", Tool::"pay"]', {}, "the tool, pay, is one of read, pay"],
   ['principal == Agent::"other"', {}, "the agent is invoice-bot, and the rule says other"],
   ["principal.code_hash_known", {}, "the agent's code isn't known"],
