@@ -264,6 +264,15 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       expect((await callServer(server.base, "GET", "/v1/health")).status).toBe(200);
     });
 
+    it("answers a page that waits for its process when it is stopped", async () => {
+      const page = callServer(server.base, "GET", "/");
+      await vi.waitFor(() => expect(listRoles()).toContain("pages"), { timeout: 20_000 });
+      await server.stop();
+      expect([200, 503]).toContain((await page).status);
+      expect(server.child.exitCode, server.output()).toBe(0);
+      server = await startServer("server", dataDir, settings);
+    });
+
     it("starts the process that makes pages once, for the first who ask for one", async () => {
       expect(listRoles()).toEqual(["reader", "reader", "writer"]);
       const readUp = async () => {

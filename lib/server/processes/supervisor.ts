@@ -180,6 +180,7 @@ interface Workers {
 function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () => void): Workers {
   const children = new Set<Child>();
   const connections = watchConnections();
+  let isLeaving = false;
   let isStopping = false;
   let hasPages = false;
 
@@ -205,7 +206,7 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () 
     await child.hear("listening");
     child.isListening = true;
     // Its next order is the one to leave, which the others got before it listened.
-    if (isStopping) child.tell({ todo: "leave" });
+    if (isLeaving) child.tell({ todo: "leave" });
   }
 
   const openAndListen = (child: Child) =>
@@ -224,12 +225,12 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () 
   /** For as long as the server runs: puts another one in the child's place when it has ended. */
   async function keep(child: Child, failures: number): Promise<void> {
     const code = await child.exited;
-    if (isStopping) return;
+    if (isLeaving) return;
     const wasProven = performance.now() - child.startedMs >= provenMs;
     const ends = wasProven ? 1 : failures + 1;
     logger.error({ role: child.place.role, code, ends }, "a process has ended and is replaced");
     await sleep(pauseMs(ends));
-    if (isStopping) return;
+    if (isLeaving) return;
     const next = add(child.place);
     void keep(next, ends);
     await openAndListen(next);
@@ -252,10 +253,11 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () 
       for (const child of [writer, ...others]) void keep(child, 0);
     },
     leave() {
-      isStopping = true;
+      isLeaving = true;
       for (const child of children) if (child.isListening) child.tell({ todo: "leave" });
     },
     async stop() {
+      isStopping = true;
       const all = [...children];
       const ready = all.filter(({ isListening }) => isListening);
       for (const child of all) if (!child.isListening) child.worker.process.kill("SIGKILL");

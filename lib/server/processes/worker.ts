@@ -12,6 +12,7 @@ import { Session } from "node:inspector/promises";
 import { connect } from "node:net";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Draining } from "#lib/api/http/context";
 import { stopServers } from "#lib/api/http/listen";
 import { logConsole } from "#lib/api/http/request-log";
 import { readEnv } from "#lib/env";
@@ -33,10 +34,10 @@ const retryLater = { headers: { "retry-after": "2" } };
 /** Some ten times what a start of the pages' process takes. */
 const longestStartMs = 15_000;
 
-/** True when something listens there; false if nothing does for too long. */
-async function waitUntilListening(socketPath: string): Promise<boolean> {
+/** True when something listens there; false if nothing does for too long, or nothing will. */
+async function waitUntilListening(socketPath: string, draining: Draining): Promise<boolean> {
   const endMs = performance.now() + longestStartMs;
-  while (performance.now() < endMs) {
+  while (performance.now() < endMs && !draining.hasBegun) {
     const socket = connect(socketPath);
     const isThere = await once(socket, "connect").then(
       () => true,
@@ -50,13 +51,18 @@ async function waitUntilListening(socketPath: string): Promise<boolean> {
 }
 
 /** While there is no process for pages, asks for one and waits for it. */
-function forwardPages({ peerSecret, context }: App, socketPath: string, need: () => void): RequestListener {
+function forwardPages(
+  { peerSecret }: App,
+  socketPath: string,
+  need: () => void,
+  draining: Draining,
+): RequestListener {
   const proxy = createReverseProxy(socketPath, peerSecret);
   const error = new AppError("service_unavailable", "pages are back in a moment", retryLater);
   let starting: Promise<boolean> | null = null;
   const start = () => {
     need();
-    starting ??= waitUntilListening(socketPath).finally(() => {
+    starting ??= waitUntilListening(socketPath, draining).finally(() => {
       starting = null;
     });
     return starting;
@@ -64,8 +70,7 @@ function forwardPages({ peerSecret, context }: App, socketPath: string, need: ()
   return (incoming, outgoing) => {
     const refusePage = () => void sendResponse(explainRefusal(error), outgoing);
     proxy(incoming, outgoing, (wasSent) => {
-      // A server that stops starts no process.
-      if (wasSent || context.leaving.hasBegun) refusePage();
+      if (wasSent) refusePage();
       else void start().then((isThere) => (isThere ? proxy(incoming, outgoing, refusePage) : refusePage()));
     });
   };
@@ -197,11 +202,12 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   const telemetry = await openTelemetry(env, app.context, { processName: name, readsDatabase });
   if (env.METRICS_PORT !== undefined) await serveCalls(sockets.metrics(name), telemetry.readMetrics);
   const closeRole = await openRole(role, app, setup, openPages);
+  const draining: Draining = { hasBegun: false };
   const listen =
     role === "pages"
       ? async () => []
       : await createRequestListener(env, {
-          pages: forwardPages(app, sockets.pages, () => orders.done("needs pages")),
+          pages: forwardPages(app, sockets.pages, () => orders.done("needs pages"), draining),
           leaving: app.context.leaving,
           ...(role === "reader" && { operations: handWritingOn(app, sockets.writer) }),
         });
@@ -213,6 +219,7 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   await orders.next();
   app.leave();
   await orders.next();
+  draining.hasBegun = true;
   const drained = stopServers(servers);
   orders.done("unbound");
   await drained;
