@@ -1,6 +1,11 @@
 /** An approval that a run has claimed, before and after an attestation should have followed. */
+import {
+  AppRouterContext,
+  type AppRouterInstance,
+} from "next/dist/shared/lib/app-router-context.shared-runtime";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
+import { UnfinishedRequests } from "#components/portal/rules/unfinished-requests";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { PersonDecision } from "#lib/api/schemas/portal";
 import { AuthorizationFacts } from "./authorization-facts";
@@ -45,6 +50,30 @@ describe("an approval", () => {
     const [table = ""] = show({});
     expect(table).toMatch(/>Amount<\/th>/);
     expect(show({ amount: null })[0]).not.toContain("Amount");
+  });
+
+  it("is stopped on the page of rules only by those whose role may", () => {
+    const row = { ...testRow, approvedBy: "people" as const, isPending: false, isClaimed: false, stop: null };
+    const stop = {
+      takeBack: () => Promise.reject(new Error("pressed")),
+      cancel: () => Promise.reject(new Error("pressed")),
+    };
+    const [shown, hidden] = [stop, null].map((given) =>
+      renderToStaticMarkup(
+        <AppRouterContext value={{} as AppRouterInstance}>
+          <UnfinishedRequests
+            rows={[row, { ...row, request_id: "areq_2", isPending: true }]}
+            hasMore={false}
+            sort={{ isSorted: false, href: "/portal/rules" }}
+            stop={given}
+          />
+        </AppRouterContext>,
+      ),
+    );
+    for (const word of ["Stop it", "Take back", "Cancel"]) {
+      expect(shown).toContain(word);
+      expect(hidden).not.toContain(word);
+    }
   });
 
   it("is in the list's order, whose header leads to the other", () => {

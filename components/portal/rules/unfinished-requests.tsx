@@ -3,7 +3,7 @@
 import { AgentText } from "#components/agent-text";
 import { AmountOrder, type AmountSort, amountColumns } from "#components/amount-column";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
-import { DataTable } from "#components/ui/data-table";
+import { type Column, DataTable } from "#components/ui/data-table";
 import { ListTime } from "#components/ui/local-time";
 import { ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
@@ -11,7 +11,7 @@ import type { FormAction } from "#lib/api/schemas/form-state";
 import type { UnfinishedRequest } from "#lib/api/schemas/portal";
 
 const approvedBy = {
-  standing: "standing approval",
+  standing: "As a standing approval",
   people: "By people",
   grant: "By a standing approval",
   rule: "By a rule",
@@ -22,8 +22,8 @@ interface UnfinishedRequestsProps {
   readonly rows: readonly UnfinishedRequest[];
   readonly hasMore: boolean;
   readonly sort: AmountSort;
-  readonly takeBack: FormAction<null>;
-  readonly cancel: FormAction<null>;
+  /** For whose role may stop them. */
+  readonly stop: { readonly takeBack: FormAction<null>; readonly cancel: FormAction<null> } | null;
 }
 
 function describeState({ approvedBy: kind, isPending, isClaimed }: UnfinishedRequest): string {
@@ -37,7 +37,25 @@ function describeRules({ approvedBy: kind, isClaimed, stop }: UnfinishedRequest)
   return isClaimed ? `Attested with a warning: ${stop}` : `Stopped: ${stop}`;
 }
 
-export function UnfinishedRequests({ rows, hasMore, sort, takeBack, cancel }: UnfinishedRequestsProps) {
+const stopColumn = ({ takeBack, cancel }: NonNullable<UnfinishedRequestsProps["stop"]>) =>
+  ({
+    id: "stop",
+    header: "Stop it",
+    width: "medium",
+    cell: ({ request_id, action, isPending, isClaimed }) =>
+      isPending ? (
+        <TakeBackDialog action={cancel} requestId={request_id} state="pending" name={action} />
+      ) : (
+        <TakeBackDialog
+          action={takeBack}
+          requestId={request_id}
+          state={isClaimed ? "claimed" : "approved"}
+          name={action}
+        />
+      ),
+  }) satisfies Column<UnfinishedRequest>;
+
+export function UnfinishedRequests({ rows, hasMore, sort, stop }: UnfinishedRequestsProps) {
   return (
     <>
       {sort.isSorted || rows.some(({ amount }) => amount !== null) ? <AmountOrder {...sort} /> : null}
@@ -93,22 +111,7 @@ export function UnfinishedRequests({ rows, hasMore, sort, takeBack, cancel }: Un
             width: "medium",
             cell: ({ created_at }) => <ListTime iso={created_at} />,
           },
-          {
-            id: "stop",
-            header: "Stop it",
-            width: "medium",
-            cell: ({ request_id, action, isPending, isClaimed }) =>
-              isPending ? (
-                <TakeBackDialog action={cancel} requestId={request_id} state="pending" name={action} />
-              ) : (
-                <TakeBackDialog
-                  action={takeBack}
-                  requestId={request_id}
-                  state={isClaimed ? "claimed" : "approved"}
-                  name={action}
-                />
-              ),
-          },
+          ...(stop === null ? [] : [stopColumn(stop)]),
         ]}
       />
       {hasMore ? (

@@ -16,6 +16,7 @@ import { TextLink } from "#components/ui/text-link";
 import { type RulesResponse, readRulesQuery } from "#lib/api/schemas/rules";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { mayAct } from "#lib/services/accounts/members";
 import { listUnfinished } from "#lib/services/approvals/portal-authorizations";
 import { readOwnRules } from "#lib/services/policies/read";
 import { listMembers } from "#lib/services/portal/organization";
@@ -153,8 +154,7 @@ async function RulesPage({ searchParams }: PageProps) {
         <UnfinishedRequests
           {...unfinished}
           sort={{ isSorted, href: `/portal/rules${isSorted ? "" : "?sort=amount"}#unfinished` }}
-          takeBack={takeBack}
-          cancel={cancelRequest}
+          stop={mayAct(membership.role, "stop") ? { takeBack, cancel: cancelRequest } : null}
         />
       </Card>
       <Card title="Versions" className="mt-5">
