@@ -105,7 +105,7 @@ export const amount = z
       .string("must be a string")
       .regex(
         writtenAmountPattern,
-        "must be a decimal with up to 14 digits before the point and 4 after it, without a sign or zeros in front",
+        "must be a decimal like 12000.50, with up to 14 digits before the point and 4 after it, without commas, a sign or zeros in front",
       )
       .overwrite(canonicalAmount)
       .meta({ examples: ["1250.50"] }),

@@ -116,7 +116,10 @@ describe("a service without World ID", () => {
   it("asks the group of a rule, and takes no rule that asks for a level", async () => {
     const { status, body } = await save(permit('@group("finance") @level("device")'));
     expect([status, body.detail]).toEqual([422, expect.stringContaining("which this service doesn't have")]);
-    expect((await save(permit('@group("finance")'))).status).toBe(200);
+    const many = await save(permit('@approvals("9") @group("finance")'));
+    const [{ message }] = many.body.warnings;
+    expect(message).toMatch(/: asks for 9 of "finance", which has \d enrolled approvers?\. Requests that/);
+    expect(await save(permit('@group("finance")'))).toMatchObject({ status: 200, body: { warnings: [] } });
     const made = await authorize({});
     expect([made.status, made.body.required_level]).toEqual([201, "none"]);
     expect(made.body.required_approvers).toMatchObject([{ name: "finance", count: 1 }]);

@@ -6,7 +6,9 @@ import { agents } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { positionAt } from "#lib/protocol/policy/cedar";
 import type { ParsedPolicy, ParsedRules, RulesProblem } from "#lib/protocol/policy/parse-rules";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { findGroupIds } from "#lib/services/accounts/approver-groups";
+import { readEnrolledMembers } from "#lib/services/accounts/roster-proofs";
 import { slugKey } from "#lib/services/agents/agents";
 import { namedAgents } from "./describe-request";
 import type { RulesContext } from "./engine";
@@ -84,10 +86,25 @@ export async function findProblems(
   ];
 }
 
-export const listWarnings = (policies: readonly ParsedPolicy[]): RulesWarning[] =>
-  policies.flatMap(({ id, position, warnings }) =>
-    warnings.map((message) => ({ ...position, message: `${id}: ${message}` })),
+/** Requests that such a rule applies to are all refused, until more people of the group have a passkey. */
+async function findSmallGroups(
+  executor: Executor,
+  organizationId: string,
+  policies: readonly ParsedPolicy[],
+): Promise<RulesWarning[]> {
+  const demands = policies.flatMap(({ id, annotations: { group, approvals }, position }) =>
+    typeof group === "string" ? [{ id, group, count: Number(approvals ?? 1), position }] : [],
   );
+  const named = demands.map(({ group }) => group);
+  const ids = await findGroupIds(executor, organizationId, named);
+  const people = [...(await readEnrolledMembers(executor, [...ids.values()])).values()];
+  return demands.flatMap(({ id, group, count, position }) => {
+    const enrolled = people.filter((groups) => groups.includes(ids.get(group) ?? "")).length;
+    if (enrolled >= count) return [];
+    const has = `asks for ${count} of "${group}", which has ${formatCount(enrolled, "enrolled approver")}`;
+    return [{ ...position, message: `${id}: ${has}. Requests that it applies to are refused` }];
+  });
+}
 
 export async function findWarnings(
   context: RulesContext,
@@ -95,8 +112,19 @@ export async function findWarnings(
   text: string,
 ): Promise<RulesWarning[]> {
   const answer = await context.rules.parse(text, organizationId);
-  return answer.ok ? listWarnings(answer.rules.policies) : [];
+  return answer.ok ? listWarnings(context, organizationId, answer.rules.policies) : [];
 }
+
+export const listWarnings = async (
+  { database: { db } }: RulesContext,
+  organizationId: string,
+  policies: readonly ParsedPolicy[],
+): Promise<RulesWarning[]> => [
+  ...policies.flatMap(({ id, position, warnings }) =>
+    warnings.map((message) => ({ ...position, message: `${id}: ${message}` })),
+  ),
+  ...(await findSmallGroups(db, organizationId, policies)),
+];
 
 export async function requireRules(
   context: RulesContext,

@@ -117,7 +117,7 @@ async function compare(
     erased: rows.length - known.length,
     ...answer,
     unused: policies.map(({ id }) => id).filter((id) => !used.has(id)),
-    warnings: listWarnings(policies),
+    warnings: await listWarnings(context, organizationId, policies),
   };
 }
 
