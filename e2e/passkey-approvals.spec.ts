@@ -205,7 +205,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
       }),
     );
   await carol.goto("/portal/inbox");
-  const list = carol.getByRole("article", { name: "4 equal requests" });
+  const list = carol.getByRole("article", { name: "4 requests of " });
   await expect(list.locator("[data-sums]")).toHaveText("4 requests · 70.50 EUR · 30.00 USD");
   await list.getByLabel("Include Pay invoice 1054").uncheck();
   await expect(list.locator("[data-sums]")).toHaveText("3 requests · 30.50 EUR · 30.00 USD");

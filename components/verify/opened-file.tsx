@@ -64,7 +64,7 @@ export function OpenedFile({ action, kind, subject, opening, madeBy, expiresAt }
             name: kind === "pack" ? "Entries of" : "Receipt",
             value: <AgentText value={subject} hideWarnings />,
           },
-          { id: "opening", name: "Opened", value: openings[opening] },
+          { id: "opening", name: "Shows", value: openings[opening] },
           { id: "by", name: "Link by", value: <AgentText value={madeBy} hideWarnings /> },
           { id: "until", name: "Link ends", value: <Timestamp iso={expiresAt} /> },
         ]}
@@ -96,7 +96,7 @@ export function OpenedFile({ action, kind, subject, opening, madeBy, expiresAt }
         <TextLink href="/docs/verify-offline">Check it offline</TextLink>
       </p>
       <h2 className={`mt-8 font-semibold text-xl ${outcome.phase === "idle" ? "sr-only" : ""}`}>
-        Checked in your browser
+        Check in your browser
       </h2>
       <FileOutcome {...check} />
       {isOpen ? about : null}

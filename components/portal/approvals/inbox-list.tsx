@@ -239,7 +239,7 @@ export function InboxList({ requests, onAnswered }: InboxListProps) {
   }
 
   const { request } = first.view;
-  const title = `${formatCount(requests.length, "equal request")} of ${toVisibleText(request.agent_slug)}`;
+  const title = `${formatCount(requests.length, "request")} of ${toVisibleText(request.agent_slug)}`;
   return (
     <article
       {...markRequest(`list ${name}`)}

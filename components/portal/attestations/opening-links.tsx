@@ -87,7 +87,7 @@ export function OpeningLinkTable({ rows, revoke }: LinkTableProps) {
   const columns: readonly Column<OpeningLinkRow>[] = [
     {
       id: "subject",
-      header: "Opens",
+      header: "Link to",
       isRowHeader: true,
       cell: ({ attestationId, subject }) =>
         attestationId === null ? (
@@ -96,7 +96,7 @@ export function OpeningLinkTable({ rows, revoke }: LinkTableProps) {
           <TextLink href={`/portal/attestations/${attestationId}`}>Receipt {attestationId}</TextLink>
         ),
     },
-    { id: "opening", header: "Opened", width: "medium", cell: ({ opening }) => openings[opening] },
+    { id: "opening", header: "Shows", width: "medium", cell: ({ opening }) => openings[opening] },
     {
       id: "by",
       header: "By",
@@ -107,14 +107,14 @@ export function OpeningLinkTable({ rows, revoke }: LinkTableProps) {
     { id: "until", header: "Ends", width: "medium", cell: ({ expiresAt }) => <ListTime iso={expiresAt} /> },
     {
       id: "count",
-      header: "Times",
+      header: "Opened",
       width: "small",
       numeric: true,
       cell: ({ opened }) => opened,
     },
     {
       id: "last",
-      header: "Last",
+      header: "Last opened",
       width: "medium",
       cell: ({ lastOpenedAt }) => (lastOpenedAt === null ? "never" : <ListTime iso={lastOpenedAt} />),
     },

@@ -27,7 +27,7 @@ export function OrganizationForm(props: OrganizationFormProps) {
       <Field
         id="organization-name"
         label="Organization name"
-        hint="Shown to approvers as your own choice, with the mark"
+        hint="Approvers see it with the mark, and that you chose both yourself"
         error={error}
       >
         <Input
