@@ -14,9 +14,12 @@ import {
   parseNote,
   signCheckpoint,
   signNoteText,
+  type VerifierKey,
   verifyCheckpoint,
   verifyCosignature,
+  verifyNoteSignature,
 } from "./checkpoint";
+import { checkMlDsa, loadMlDsa } from "./ml-dsa";
 import { encodeAddCheckpoint, parseAddCheckpoint } from "./tlog-proof";
 
 /** The examples of c2sp.org/tlog-checkpoint, tlog-cosignature and tlog-witness. */
@@ -116,6 +119,27 @@ describe("signed checkpoints", () => {
     };
     for (let i = 0; i < 3; i += 1) expect(verifyCheckpoint(note, LOG_KEY, verify).ok).toBe(true);
     expect(verified).toBe(1);
+  });
+
+  it("don't take a shorter message for one that holds, whose beginning is the key that is asked for", async () => {
+    const asked = makeVerifierKey("asked", 1, utf8Encode("k".repeat(32)));
+    const others = makeVerifierKey("others", 1, new Uint8Array(32));
+    const signature = new Uint8Array(64);
+    const line = ({ name, keyId }: VerifierKey, bytes: Uint8Array) => ({ name, keyId, signature: bytes });
+    const long = { text: `${"k".repeat(32)}forged\n`, signatures: [line(others, signature)] };
+    expect(verifyNoteSignature(long, others, () => true)).toBe(true);
+    const forged = {
+      text: "forged\n",
+      signatures: [line(asked, concatBytes(signature, others.publicKey))],
+    };
+    expect(verifyNoteSignature(forged, asked, () => false)).toBe(false);
+    const { keygen, sign } = await loadMlDsa();
+    const [own, victim] = [keygen(new Uint8Array(32)), keygen(new Uint8Array(32).fill(1))];
+    const message = concatBytes(victim.publicKey, utf8Encode("forged"));
+    const signed = sign(message, own.secretKey);
+    expect(await checkMlDsa(signed, message, own.publicKey)).toBe(true);
+    const moved = concatBytes(signed, own.publicKey);
+    expect(await checkMlDsa(moved, utf8Encode("forged"), victim.publicKey)).toBe(false);
   });
 
   it("refuse a note that the key did sign but that is no checkpoint of its origin", async () => {

@@ -43,6 +43,9 @@ export async function checkMlDsa(
   message: Uint8Array,
   publicKey: Uint8Array,
 ): Promise<boolean> {
+  // Lengths are fixed: else a longer signature, another key and a shorter message would have the name of one that holds.
+  if (signature.length !== ML_DSA_SIGNATURE_BYTES || publicKey.length !== ML_DSA_PUBLIC_KEY_BYTES)
+    return false;
   const name = hexEncode(sha256(signature, publicKey, message));
   if (verified.has(name)) return true;
   let isSigned = await verifyNatively(signature, message, publicKey);
