@@ -348,6 +348,7 @@ export interface PlantedLie {
   statement?: (statement: Json) => void;
   hasNoApproval?: boolean;
   isLeftOut?: boolean;
+  isCounted?: boolean;
 }
 
 export const plantedEntryHash = (n: number) => plantedHash(plantedEntry(n));
@@ -413,6 +414,7 @@ export async function makePlantedPack({
   if (more.hasNoApproval) await made.attest(0);
   else await made.decide("approved", 0, { approval: approveByPeople(1, 0) });
   return made.pack({
+    ...(more.isCounted === false && { isCounted: false }),
     change: (files) => {
       const planted: PackedPlanted = { version: 1, organization, schedules };
       change?.(files, planted);

@@ -1605,6 +1605,12 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
         log((all) => all.push({ ...all[0], digest: "ab".repeat(32), until: signedPeriod.from })),
         [one],
       ],
+      [
+        "schedules that may not have ended when a pack without a count was made",
+        "no schedule ends in the period",
+        { ...file(({ schedules }) => schedules.splice(0)), isCounted: false },
+        [],
+      ],
       ["a schedule without a hash", caught(1, 1), log((all) => all.push({ ...all[0], digest: "ab" })), [one]],
       [
         "a schedule until no time",
@@ -1652,6 +1658,11 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
         changeStatements((all) => Object.assign(all[1] ?? {}, { number: 3 })),
       ],
       ["the file is left out", "the schedule H is missing", { isLeftOut: true }],
+      [
+        "left out of a pack without a count, whose log knows of a time after its end",
+        "the schedule H is missing",
+        { ...stated({ at: signedPeriod.to }, 1), isCounted: false, isLeftOut: true },
+      ],
       ["a schedule is left out", "the schedule H is missing", file(({ schedules }) => schedules.shift())],
       [
         "a schedule is there twice",

@@ -137,6 +137,18 @@ describe("what was planted", () => {
     expect(found).toEqual(fault === null ? null : expect.stringMatching(fault));
   });
 
+  it.each([
+    [[], day(6), null],
+    [[], day(30), /is missing/],
+    [[day(29)], day(6), null],
+    [[day(30)], day(6), /is missing/],
+  ])("isn't missing before it ended: counted at %s, known by the log at %s", (counted, opened, fault) => {
+    const { packed, logged } = make({});
+    const later = logged.map((one) => (one.kind === "opening" ? { ...one, at: opened } : one));
+    const found = findPlantedFault({ ...packed, schedules: [] }, later, { ...period, counted }, new Map());
+    expect(found).toEqual(fault === null ? null : expect.stringMatching(fault));
+  });
+
   it("is of no request that an approval is of, and of an organization of the approvals", () => {
     const { packed, logged } = make({});
     const judge = (...used: [string, string][]) => findPlantedFault(packed, logged, period, new Map(used));

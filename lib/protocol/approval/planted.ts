@@ -181,12 +181,13 @@ export function isPackedPlanted(value: unknown): value is PackedPlanted {
 /**
  * Why these documents aren't all that the log has of the schedules that end in the period; null if they are. `logged`: the
  * service's own statements, in the order of the log. `used`: hashes of requests that an approval or attestation is of, each
- * with its organization, so that nobody shows another one's.
+ * with its organization, so that nobody shows another one's. `counted`: when the signed counts of the pack were made; of a
+ * period that ends later than all that the pack knows, what had not ended yet isn't missing.
  */
 export function findPlantedFault(
   { organization, schedules }: PackedPlanted,
   logged: readonly PlantedStatement[],
-  { from, to }: { from: string; to: string },
+  { from, to, counted = [] }: { from: string; to: string; counted?: readonly string[] },
   used: ReadonlyMap<string, string>,
 ): string | null {
   if (used.size > 0 && ![...used.values()].includes(organization))
@@ -194,9 +195,10 @@ export function findPlantedFault(
   const own = logged.filter((one) => one.organization === plantedOrganization(organization));
   const hashes = schedules.map(({ schedule }) => plantedHash(schedule));
   const isWanted = (until: string) => until > from && until <= to;
-  const absent = own.find(
-    (one) => one.kind === "schedule" && isWanted(one.until) && !hashes.includes(one.digest),
-  );
+  const known = [...counted, ...logged.map(({ at }) => at)];
+  const isMissing = ({ digest, until }: PlantedStatement & { kind: "schedule" }) =>
+    isWanted(until) && known.some((at) => at >= until) && !hashes.includes(digest);
+  const absent = own.find((one) => one.kind === "schedule" && isMissing(one));
   if (absent !== undefined) return `the schedule ${absent.digest} is missing`;
   if (new Set(hashes).size < hashes.length) return "a schedule is there twice";
   for (const [index, { schedule, openings }] of schedules.entries()) {

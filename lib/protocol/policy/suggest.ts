@@ -399,13 +399,15 @@ export type DerivationFault =
 /**
  * Checks that the rule or standing approval follows from the requests: `fault` is the first reason why not, `missing` counts those that it names
  * and that are not here. `made`: text of rules, or the request. `past`: decided requests of the agent, as many as there are.
+ * `until`: later than the derivation's end to see what was refused since.
  */
 export function checkDerivation(
   derivation: Derivation,
   made: string | StandingRequest,
   past: readonly PastRequest[],
+  until: string = derivation.to,
 ): { fault: DerivationFault | null; missing: number } {
-  const { policy_id: policyId, bounds, from, to, approvals, days, requests } = derivation;
+  const { policy_id: policyId, bounds, from, approvals, days, requests } = derivation;
   const known = new Map(past.map((one) => [one.hash, one]));
   const named = requests.flatMap((hash) => known.get(hash) ?? []);
   const missing = requests.length - named.length;
@@ -419,7 +421,7 @@ export function checkDerivation(
   const least = Math.max(approvals, suggestDefaults.approvals);
   if (new Set(requests).size !== requests.length || requests.length < least) return failed("too_few");
   if (!named.every((one) => isCounted(one) && isWithin(bounds, one))) return failed("not_approved");
-  const inWindow = past.filter((one) => !one.isTest && one.created_at >= from && one.decided_at < to);
+  const inWindow = past.filter((one) => !one.isTest && one.created_at >= from && one.decided_at < until);
   if (inWindow.some((one) => !isCounted(one) && isWithin(bounds, one))) return failed("refusal_covered");
   if (missing > 0) return { fault: null, missing };
   if (new Set(named.map(dayOf)).size < Math.max(days, suggestDefaults.days)) return failed("too_few");

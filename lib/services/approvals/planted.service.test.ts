@@ -32,7 +32,7 @@ import {
 } from "#lib/protocol/approval/planted";
 import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { sourceOf } from "#lib/protocol/encoding/zip";
-import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
+import { encodePackJson, type PackPeriod, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { approvalChallenge, buildList, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
 import { armPlanted, measureAttention, saveGroup } from "#lib/services/accounts/approver-groups";
 import { listApprovers } from "#lib/services/accounts/approvers";
@@ -515,13 +515,13 @@ describe("planted requests", () => {
     // After the schedule's end nobody can know that it was so.
     await log(open(2, "denied"), daysAgo(1));
     const period = { from: daysAgo(50), to: daysAgo(-1) };
-    const makePack = async (withPrivate: boolean) => {
+    const makePack = async (withPrivate: boolean, slug = "payer") => {
       const made = await makeEvidencePack(test.app.context, owner, {
-        ...{ agentSlugs: ["payer"], period, withPrivate },
+        ...{ agentSlugs: [slug], period, withPrivate },
       });
       return unpack(await collect(made.parts));
     };
-    const files = await makePack(true);
+    let files = await makePack(true);
     const check = async (change?: (json: PackedPlanted) => void) => {
       const changed = new Map(files);
       const json = parse(files, packFiles.planted) as unknown as PackedPlanted;
@@ -562,6 +562,17 @@ describe("planted requests", () => {
     ];
     for (const [lie, change] of lies)
       expect([lie, await check(change)]).toMatchObject([lie, { status: "fail", reason: "planted_mismatch" }]);
+    // Of an agent that nothing counts, and with a schedule that has yet to end.
+    const soon = { ...schedule, until: new Date(Date.now() + dayMs / 2).toISOString() };
+    await logPlanted(
+      test.app.context,
+      { document: soon, organizationId: owner.organizationId, groupId, until: soon.until, at: from },
+      async () => null,
+    );
+    await test.call("POST", "/v1/authorize", { key, body: { agent_slug: "idle", action: "Pay" } });
+    files = await makePack(true, "idle");
+    expect((parse(files, packFiles.manifest) as { period: PackPeriod }).period.to < soon.until).toBe(true);
+    expect(await check()).toMatchObject({ status: "pass" });
   });
 
   it("isn't shown of a group that has become too small, and can't be armed for one", async () => {

@@ -4,7 +4,7 @@
  * ended. It never becomes a row of `authorization_requests`: nothing can run from it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { and, asc, count, desc, eq, gt, gte, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, gte, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
 import type { Executor } from "#lib/db/client";
@@ -447,14 +447,7 @@ export async function readPackedPlanted(
     .select({ kind, document, name: approvers.name })
     .from(plantedStatements)
     .leftJoin(approvers, eq(approvers.id, group_id))
-    .where(
-      and(
-        eq(organization_id, organizationId),
-        gt(until, new Date(from)),
-        lte(until, new Date(to)),
-        lt(until, sql`clock_timestamp()`),
-      ),
-    )
+    .where(and(eq(organization_id, organizationId), gt(until, new Date(from)), lte(until, new Date(to))))
     .orderBy(asc(log_id), asc(leaf_index));
   const parse = <Document>(bytes: Uint8Array) => JSON.parse(utf8Decode(bytes)) as Document;
   const openings = rows

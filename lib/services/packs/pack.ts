@@ -141,11 +141,15 @@ async function countRecords(
     : known.map((agent) => ({ ...agent, counted: null }));
 }
 
-/** Without an entry after it, a period ends with the count at the latest: what is still to come can't be signed. */
-function endWithCount({ from, to }: PackPeriod, counted: Counted): PackPeriod {
-  if (counted === null || counted.at >= to) return { from, to };
-  if (counted.at <= from) throw fieldError("validation_error", "from", "must not be in the future");
-  return { from, to: counted.at };
+/**
+ * Without an entry after it, a period ends with the count at the latest, or now if there is none: what is still to come
+ * can't be signed.
+ */
+function endWithCount({ from, to }: PackPeriod, counted: Counted, now: Date): PackPeriod {
+  const end = counted?.at ?? now.toISOString();
+  if (end >= to) return { from, to };
+  if (end <= from) throw fieldError("validation_error", "from", "must not be in the future");
+  return { from, to: end };
 }
 
 /* A ZIP archive (lib/protocol/encoding/zip.ts) as it is sent: each file goes out when it is there, and only the directory is kept. */
@@ -562,7 +566,7 @@ export async function beginPack(
   for (const { owner, head, counted } of agents) {
     const { first, last, after } = await findPackRange(database, owner, head, request.period);
     entries += Math.max(0, last - first + 1);
-    if (after === null) period = endWithCount(period, counted);
+    if (after === null) period = endWithCount(period, counted, context.clock());
   }
   if (entries > maxPackEntries)
     throw fieldError(

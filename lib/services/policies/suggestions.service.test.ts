@@ -189,7 +189,12 @@ describe("suggested rules", () => {
     const again = askForStanding(context, owner, { policyId, withMoney: true });
     await expect(again).rejects.toThrow("no longer suggested");
     const proof = { ...provenBy(1, 9_999n), environment: "production" as const };
-    await acceptApproval(context, id, { proof, approver: null }, null);
+    const accept = () => acceptApproval(context, id, { proof, approver: null }, null);
+    const denied = await decide(0, "denied", { amount: { value: "20", currency: "EUR" } });
+    await expect(accept()).rejects.toThrow("no longer follows");
+    const { db } = context.database;
+    await db.delete(authorizationRequests).where(eq(authorizationRequests.id, denied));
+    await accept();
     const row = await findAuthorization(context.database, id);
     const object = JSON.parse(Buffer.from(row?.human_authorization ?? []).toString()) as HumanAuthorization;
     const derivation = JSON.parse(row?.derivation ?? "null") as Derivation;

@@ -21,6 +21,7 @@ import {
   type Derivation,
   derivationHash,
   type PastRequest,
+  type StandingRequest,
 } from "#lib/protocol/policy/suggest";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { mailOwners, rulesChangedMail } from "#lib/services/accounts/mails";
@@ -90,13 +91,13 @@ export async function* readPast(
   }
 }
 
-/** Throws if a decision that was made meanwhile speaks against it. */
-async function requireDerivation(
+/** False if a decision that was made meanwhile speaks against it. `made`: text of rules, or the standing approval. */
+export async function followsStill(
   context: RulesContext,
   organizationId: string,
   derivation: Derivation,
-  rulesText: string,
-): Promise<void> {
+  made: string | StandingRequest,
+): Promise<boolean> {
   const past: PastRequest[] = [];
   // The database's clock may be ahead of this process's.
   const window = { from: new Date(derivation.from), to: new Date("9999-12-31T23:59:59.999Z") };
@@ -105,13 +106,8 @@ async function requireDerivation(
       const one = JSON.parse(row.past) as PastRequest;
       if (one.agent === derivation.bounds.agent) past.push(one);
     }
-  const asOfNow = { ...derivation, to: window.to.toISOString() };
-  const { fault, missing } = checkDerivation(asOfNow, rulesText, past);
-  if (fault !== null || missing > 0)
-    throw new AppError(
-      "rules_changed",
-      "this rule no longer follows from your decisions, one of which was refused, changed or erased meanwhile: drop it",
-    );
+  const { fault, missing } = checkDerivation(derivation, made, past, window.to.toISOString());
+  return fault === null && missing === 0;
 }
 
 export type RulesVersion = typeof ruleSets.$inferSelect;
@@ -416,7 +412,11 @@ export async function confirmProposal(
   const derivation = proposal.derivation === null ? null : (JSON.parse(proposal.derivation) as Derivation);
   if (derivation !== null) {
     await requireConfirmed(db, person);
-    await requireDerivation(context, organizationId, derivation, proposal.text);
+    if (!(await followsStill(context, organizationId, derivation, proposal.text)))
+      throw new AppError(
+        "rules_changed",
+        "this rule no longer follows from your decisions, one of which was refused, changed or erased meanwhile: drop it",
+      );
   }
   const change: RulesChange = {
     text: proposal.text,

@@ -7,17 +7,20 @@ import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { type LogEntry, type LogEntryKind, signStatement } from "#lib/log/sequencer/entry";
 import { openForkGuard } from "#lib/log/sequencer/fork-guard";
+import { type PlantedOpening, type PlantedSchedule, plantedHash } from "#lib/protocol/approval/planted";
 import { base64Encode, concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { buildHeadsTree, decodeHeadRow, mergeHeads, rowAt } from "#lib/protocol/record/agent-heads";
 import { encodeUint64 } from "#lib/protocol/record/agent-record";
 import { makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { dispatch } from "#lib/server/operations";
+import { logPlanted } from "#lib/services/approvals/decision/planted";
 import { setupTestApp } from "#support/setup-app";
 import { runVerifier } from "#support/verifier-run";
 import { encodeRemembered, parseRemembered } from "./monitor";
 
 const base = "http://localhost";
+const uuidOf = (n: number) => `0198c0de-0000-7000-8000-00000000000${n}`;
 type Merged = ReturnType<typeof mergeHeads>;
 type Lie = (path: string, answer: JsonObject) => JsonObject | string | undefined;
 
@@ -65,6 +68,27 @@ describe("verify.mjs monitor, record and proof", () => {
     const unpinned = await verify(["proof", "countersign-proof.json"], offline);
     expect([unpinned.code, unpinned.out.includes("NOT pinned")]).toEqual([0, true]);
   }
+  /** A schedule, and an opening of it. */
+  async function logPlantedTwice() {
+    const ids = { organizationId: uuidOf(1), groupId: uuidOf(2) };
+    const [from, until] = ["2026-11-01T00:00:00.000Z", "2026-12-01T00:00:00.000Z"];
+    const entry = {
+      request_id: "areq_planted",
+      at: from,
+      fact: "payee",
+      salt: "AAAAAAAAAAAAAAAAAAAAAA==",
+    } as const;
+    const schedule: PlantedSchedule = {
+      ...{ version: 1, organization: ids.organizationId, group: ids.groupId, from, until },
+      entries: [plantedHash(entry)],
+    };
+    const opening: PlantedOpening = {
+      ...{ version: 1, schedule: plantedHash(schedule), entry, request_hash: null },
+      ...{ outcome: "withdrawn", ended_at: until },
+    };
+    for (const document of [schedule, opening])
+      await logPlanted(test.app.context, { document, ...ids, until, at: from }, async () => null);
+  }
   /** With one of its bytes changed. */
   async function expectNothing(name: string, value: unknown) {
     const file = JSON.parse(files.get("countersign-proof.json") ?? "{}");
@@ -107,11 +131,16 @@ describe("verify.mjs monitor, record and proof", () => {
     expect(second.out).toContain("The service holds.");
     expect(second.code).toBe(0);
     await attest("watched-bot");
+    await logPlantedTwice();
     const early = await monitor();
     expect([early.code, early.out]).toEqual([3, expect.stringContaining("counted to number 3 of 4")]);
+    expect(early.out).toContain(
+      "2 new ones, each in the log, among them 1 schedule of planted requests and 1 opening",
+    );
     await snapshot();
     const third = await monitor();
     expect(third.out).toMatch(/pass {2}growth/);
+    expect(third.out).toMatch(/1 new ones, each in the log$/m);
     expect(third.out).toMatch(/pass {2}watched-bot snapshot/);
     expect(third.code).toBe(0);
     expect(files.has("countersign-proof.json")).toBe(false);

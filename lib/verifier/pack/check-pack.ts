@@ -315,7 +315,7 @@ async function judgeAttention(
  */
 async function judgePlanted(
   pack: OpenPack,
-  period: PackPeriod,
+  period: PackPeriod & { counted: readonly string[] },
   trust: VerifierTrust,
   used: ReadonlyMap<string, string>,
   shownOf: ReadonlySet<string>,
@@ -530,13 +530,14 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
     readers.close();
   }
   const log = await pack.readJson(packFiles.log);
+  const counted = agents.flatMap(({ facts }) => facts.record.counted?.at ?? []);
   // After a fault, the statements may be unreadable too.
   if (found.some(({ checks }) => checks.some(({ status }) => status === "fail"))) shownOf.clear();
   return judge(
     [
       ...joinChecks(found),
       ...findRepeated(agents),
-      ...(await judgePlanted(pack, period, trust, used, shownOf)),
+      ...(await judgePlanted(pack, { ...period, counted }, trust, used, shownOf)),
       checkpoints.add(packFiles.log, findCheckpoints(log)) ?? checkpoints.judge(log),
       ...(await compareWords(pack, agents)),
       await compareProgram(pack, request.program),

@@ -410,11 +410,12 @@ def _check_planted(pack: Pack, agents: Sequence[_Agent], trust: Trust) -> tuple[
         return [], []
     used = {name: organization for agent in agents for name, organization in agent.used.items()}
     listed = _list_statements(pack)
+    counted = max((agent.facts.counted_at for agent in agents if agent.facts is not None), default="")
     if PLANTED in pack.files:
-        check, warnings = judge_planted(pack.read_json(PLANTED), listed, trust, pack.period, used)
+        check, warnings = judge_planted(pack.read_json(PLANTED), listed, trust, pack.period, used, counted)
         return [check.named("planted requests")], warnings
     none: list[JsonObject] = [{"version": 1, "organization": one, "schedules": []} for one in shown_of]
-    checks = (judge_planted(one, listed, trust, pack.period, used)[0] for one in none)
+    checks = (judge_planted(one, listed, trust, pack.period, used, counted)[0] for one in none)
     return [check.named("planted requests") for check in checks if check.status == "fail"][:1], []
 
 

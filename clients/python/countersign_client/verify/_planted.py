@@ -130,10 +130,11 @@ def _find_schedule_fault(
 
 
 def _find_fault(
-    schedules: Sequence[_Schedule], logged: Sequence[JsonObject], period: tuple[str, str], used: Mapping[str, str]
+    schedules: Sequence[_Schedule], logged: Sequence[JsonObject], period: tuple[str, str], used: Mapping[str, str], known: str
 ) -> str | None:
     shown = [one.digest for one in schedules]
-    ended = [one for one in logged if one["kind"] == "schedule" and period[0] < str(one["until"]) <= period[1]]
+    end = min(period[1], known)
+    ended = [one for one in logged if one["kind"] == "schedule" and period[0] < str(one["until"]) <= end]
     absent = next((one["digest"] for one in ended if one["digest"] not in shown), None)
     if absent is not None:
         return f"the schedule {absent} is missing"
@@ -164,9 +165,17 @@ def _count(schedules: Sequence[_Schedule], logged: Sequence[JsonObject]) -> tupl
 
 
 def judge_planted(
-    given: JsonObject, listed: Sequence[Listed] | Check, trust: Trust, period: tuple[str, str], used: Mapping[str, str]
+    given: JsonObject,
+    listed: Sequence[Listed] | Check,
+    trust: Trust,
+    period: tuple[str, str],
+    used: Mapping[str, str],
+    counted: str,
 ) -> tuple[Check, list[str]]:
-    """``used``: hashes of requests that an approval in the pack is of, each with its organization. Answers warnings too."""
+    """``used``: hashes of requests that an approval in the pack is of, each with its organization. ``counted``: when the newest
+    signed count of the pack was made; of a period that ends later than all that the pack knows, what had not ended yet isn't
+    missing. Answers warnings too.
+    """
     try:
         organization, schedules = _read_planted(given)
     except ValueError:
@@ -176,11 +185,13 @@ def judge_planted(
     name = sha256(f"countersign planted v1\n{organization}".encode()).hex()
     signed = (one for one in listed if one.kind == PLANTED_REQUESTS and one.statement.find_maker(trust) is not None)
     stated = (parse_planted(one.statement.payload) for one in signed)
-    logged = [one for one in stated if one is not None and one["organization"] == name]
+    said = [one for one in stated if one is not None]
+    known = max([counted, *(str(one["at"]) for one in said)])
+    logged = [one for one in said if one["organization"] == name]
     if used and organization not in used.values():
         problem: str | None = "they are of another organization than the approvals"
     else:
-        problem = _find_fault(schedules, logged, period, used)
+        problem = _find_fault(schedules, logged, period, used, known)
     if problem is not None:
         return fail("planted_mismatch", problem=problem), []
     words, warnings = _count(schedules, logged)

@@ -21,6 +21,7 @@ import type { DecidedBy } from "#lib/protocol/approval/decided-by";
 import { listPeople, type PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import type { PlantedOutcome } from "#lib/protocol/approval/planted";
 import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
+import type { Derivation } from "#lib/protocol/policy/suggest";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { ChangeContext } from "#lib/services/agents/agent-changes";
 import { agentFrozen } from "#lib/services/agents/identities";
@@ -38,6 +39,7 @@ import {
   readOriginal,
 } from "#lib/services/approvals/rows";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
+import { followsStill } from "#lib/services/policies/versions";
 import { requireCode } from "./confirmation-code";
 import {
   countApprover,
@@ -349,6 +351,14 @@ const describeActor = ({ proof, approver }: ProvenPerson, ip: string | null): Ac
   ip,
 });
 
+async function isDerivedStill(
+  context: Context,
+  { derivation, organization_id: id }: AuthorizationRow,
+  request: ApprovalRequest,
+): Promise<boolean> {
+  return derivation !== null && followsStill(context, id, JSON.parse(derivation) as Derivation, request);
+}
+
 async function tryAccept(
   context: Context,
   requestId: string,
@@ -363,6 +373,10 @@ async function tryAccept(
   const rules = await judgeByRulesNow(context, requestId);
   if (rules.stop !== null) throw new AppError(rules.stop.reason, rules.stop.words);
   const request = parseRequest(row);
+  if (request.grant?.derived !== undefined && !(await isDerivedStill(context, row, request)))
+    throw refused(
+      "it no longer follows from the organization's decisions, one of which was refused, changed or erased meanwhile: deny it",
+    );
   const time = await readDatabaseTime(db);
   // The process that logged the roster has a clock of its own.
   const now = new Date(Math.max(time.getTime(), Date.parse(person.approver?.since ?? "") || 0));
