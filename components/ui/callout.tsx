@@ -35,7 +35,7 @@ export function Callout({ tone, title, children, alert = false }: CalloutProps) 
     >
       <Icon aria-hidden="true" className={`mt-0.5 size-5 shrink-0 ${iconClass}`} />
       <div className="min-w-0">
-        <p className="font-medium">{title}</p>
+        <p className="font-medium [overflow-wrap:anywhere]">{title}</p>
         {children ? <div className="mt-1 text-[15px]">{children}</div> : null}
       </div>
     </div>

@@ -104,7 +104,7 @@ export function requireIds(ids: { runId: string; callId: string }): void {
 
 /* Requires that an action has run when it is attested. Imports nothing: each file for a framework has a copy. */
 
-const lazy = "the action is a generator: it runs when it is read, so it would be attested before it ran";
+const lazy = "the action is a generator: it would be attested before it runs";
 
 export function requireFunction(run: unknown): void {
   if (typeof run !== "function") throw new TypeError("the action is no function");

@@ -3,7 +3,7 @@
  * but its own tables has it, and what the pack has about them follows from what was committed to before.
  */
 import { eq, ne, sql } from "drizzle-orm";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import {
   apiKeys,
@@ -19,6 +19,7 @@ import {
   webhookEndpoints,
   webhookMessages,
 } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
 import {
   type Mistake,
   type PackedPlanted,
@@ -402,13 +403,20 @@ describe("planted requests", () => {
   });
 
   it("is made of no request for a code or a standing approval, and not where rules want World ID or the agent is one", async () => {
-    const plan = async (fact: "payee" | "agent") => {
+    const plan = async (fact: "payee" | "agent", isBusy = false) => {
       const [next] = (await readAll()).filter(({ status }) => status === "planned");
       const at = sql`clock_timestamp()`;
       await db()
         .update(plantedRequests)
         .set({ at, fact })
         .where(eq(plantedRequests.id, next?.id ?? ""));
+      if (isBusy) {
+        const unavailable = new AppError("service_unavailable", "the rules are busy");
+        const busy = vi.spyOn(test.app.context.rules, "evaluate").mockRejectedValue(unavailable);
+        await round();
+        busy.mockRestore();
+        expect(await find(next?.id ?? ""), "the next round tries again").toMatchObject({ status: "planned" });
+      }
       await round();
       return (await find(next?.id ?? ""))?.outcome;
     };
@@ -417,7 +425,7 @@ describe("planted requests", () => {
     const text = '@id("w") @level("device") permit (principal, action == Action::"act_approved", resource);';
     const save = (mode: string) => test.call("PUT", "/v1/rules", { key, body: { text, mode } });
     expect((await save("enforce")).status).toBe(200);
-    expect(await plan("payee")).toBe("withdrawn");
+    expect(await plan("payee", true)).toBe("withdrawn");
     await save("off");
     await db().execute(sql`UPDATE authorization_requests SET created_at = created_at - interval '100 days'`);
     const coded = await request({ require_code: true });
@@ -562,7 +570,7 @@ describe("planted requests", () => {
     ];
     for (const [lie, change] of lies)
       expect([lie, await check(change)]).toMatchObject([lie, { status: "fail", reason: "planted_mismatch" }]);
-    // Of an agent that nothing counts, and with a schedule that has yet to end.
+    // An agent that nothing counts, and a schedule that has yet to end.
     const soon = { ...schedule, until: new Date(Date.now() + dayMs / 2).toISOString() };
     await logPlanted(
       test.app.context,

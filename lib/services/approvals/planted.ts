@@ -242,7 +242,8 @@ async function makeOne(context: Context, planned: Planned, template: Template) {
   if (!key) return null;
   const principal = { organizationId, keyId: key.id };
   const prepared = await prepareRequest(context, db, { principal, body }).catch((error: unknown) => {
-    if (error instanceof AppError) return null;
+    // Busy rules say nothing about the request: the next round asks them again.
+    if (error instanceof AppError && error.errorName !== "service_unavailable") return null;
     throw error;
   });
   if (prepared === null || prepared.judged.verdict !== "ask") return null;

@@ -26,7 +26,7 @@ export async function ask(_state: FormState<null>, form: FormData): Promise<Form
       message:
         link === null
           ? "Denied at once, by your rules or because the agent is frozen."
-          : "Approval requested. It waits in the inbox of those who decide.",
+          : `Approval requested. A group that has to approve finds it in its inbox; else send this link to who should decide: ${link}`,
       result: null,
     };
   });
