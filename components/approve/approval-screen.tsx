@@ -79,7 +79,9 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
                 phase={isPending ? "asked" : isGiven ? "given" : "over"}
               />
             )}
-            <ContextBlock context={view.context} before={view.before} isDecided={!isPending} />
+            {view.request.grant?.derived ? null : (
+              <ContextBlock context={view.context} before={view.before} isDecided={!isPending} />
+            )}
             <AllQuestions
               before={view.before?.questions ?? []}
               questions={view.questions}

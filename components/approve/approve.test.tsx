@@ -491,6 +491,23 @@ describe("a standing approval's page", () => {
     expect(renderToStaticMarkup(<GrantBlock terms={tools} phase="over" />)).toContain(">Covered<");
   });
 
+  it("names no agent as the one who asked, where the portal suggested it", () => {
+    const agents = ["The agent sent no details", "The agent shows the same code", "no agent did"];
+    const derived = { derivation: "ab".repeat(32), details: [], hours: { from: 8, to: 9 } };
+    const find = (terms: typeof grant & { derived?: typeof derived }) => {
+      const view = makeView();
+      const request = { ...view.request, grant: terms };
+      const drawn = renderToStaticMarkup(
+        <AppRouterContext value={{ refresh: () => {} } as never}>
+          <ApprovalScreen view={{ ...view, request, context: {} }} token="t" />
+        </AppRouterContext>,
+      );
+      return agents.filter((words) => drawn.includes(words));
+    };
+    expect(find(grant)).toEqual(agents.slice(0, 2));
+    expect(find({ ...grant, derived })).toEqual(agents.slice(2));
+  });
+
   it("has to be seen before it is approved", () => {
     const view = makeView();
     expect(listShown(view).map(({ id }) => id)).not.toContain("grant");

@@ -154,6 +154,9 @@ export function GrantBlock({ terms, phase }: GrantBlockProps) {
         <div className="mt-4">
           <Callout tone="warn" title="Nobody is asked about each use">
             It can be taken back at any time.
+            {terms.derived
+              ? " A member of the organization asked for it in the portal, which suggested it from earlier approvals; no agent did."
+              : null}
           </Callout>
         </div>
       )}

@@ -116,7 +116,7 @@ export function RequestConditions(props: RequestConditionsProps) {
           <DefinitionList items={listConditions(props)} />
         </div>
       </Card>
-      {view.confirmation_code === null ? null : (
+      {view.confirmation_code === null || view.request.grant?.derived ? null : (
         <Card title="Confirmation code">
           <p className="font-mono font-semibold text-3xl tracking-[0.12em]">{view.confirmation_code}</p>
           <p className="mt-2 text-[15px] text-muted">
