@@ -181,9 +181,9 @@ async function runGate(
       tell: io.tell,
     },
     {
-      toClient: (message) => void ends.client.send(message as never).catch(report),
+      toClient: (message) => void ends.client.send({ jsonrpc: "2.0", ...message } as never).catch(report),
       toServer: (message) =>
-        void ends.server.send(message as never).catch((error: Error) => {
+        void ends.server.send({ jsonrpc: "2.0", ...message } as never).catch((error: Error) => {
           report(error);
           if (message.id === undefined || message.method === undefined) return;
           const failure = { code: -32_603, message: `the server can't be reached: ${error.message}` };

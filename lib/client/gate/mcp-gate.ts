@@ -18,7 +18,7 @@ import {
 import { askOnce, cancelAmended, type GatedAction, type GateMemory, gate, readOutcome } from "./gate";
 
 type Id = string | number;
-/** A JSON-RPC message. */
+/** A JSON-RPC message, without its version. */
 export interface McpMessage {
   id?: Id;
   method?: string;
@@ -52,9 +52,9 @@ export interface McpGateOptions {
 
 const usualPatienceSeconds = 50;
 const progressMs = 5_000;
-const maxRounds = 8;
+/** Go's client 1.8.0 fails at a third without a request, and takes one without `inputRequests` for the end. */
+const maxRounds = 3;
 const maxPages = 100;
-const roundMs = 25_000;
 const protocolKey = "io.modelcontextprotocol/protocolVersion";
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 const receiptKey = "dev.countersign/receipt";
@@ -120,13 +120,12 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     const id = `countersign-${runId}-${made}`;
     return new Promise((resolve) => {
       own.set(id, resolve);
-      to({ ...envelope, id, method, params });
+      to({ id, method, params });
     });
   };
   const isModern = (params: JsonObject) => memberOf(params, "_meta", protocolKey) !== undefined;
   const answer = ({ id, params }: Pick<Call, "id" | "params">, result: JsonObject) =>
     ends.toClient({
-      ...envelope,
       id,
       result: { ...(isModern(params) && { resultType: "complete" }), ...result },
     });
@@ -216,7 +215,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       if (isOver) await options.record(call.tool, call.input, outcome);
       return message;
     });
-    ends.toServer({ ...envelope, id: call.id, method: "tools/call", params: call.params });
+    ends.toServer({ id: call.id, method: "tools/call", params: call.params });
   }
 
   async function holdCall(call: Call, action: GatedAction): Promise<void> {
@@ -242,8 +241,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       };
       answer(call, { ...result, ...describeChange(authorization, result), _meta });
     } catch (error) {
-      if (error instanceof ServerError)
-        return ends.toClient({ ...envelope, id: call.id, error: error.error });
+      if (error instanceof ServerError) return ends.toClient({ id: call.id, error: error.error });
       const why = error instanceof Error ? error.message : String(error);
       tell(`${call.tool}: ${why}\n`);
       if (!call.isGone)
@@ -291,7 +289,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     const isModernLink =
       isModern(call.params) &&
       memberOf(call.params, "_meta", capabilitiesKey, "elicitation", "url") !== undefined;
-    if (isModernLink) void offerRounds(call, url, decided, declined);
+    if (isModernLink) void offerRounds(call, url, decided, declined).then(() => stop.abort());
     else {
       if (opensLinks && !isModern(call.params))
         void ask(ends.toClient, "elicitation/create", { ...url, elicitationId: request_id }).then(declined);
@@ -300,7 +298,6 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         told += 1;
         if (token !== undefined)
           ends.toClient({
-            ...envelope,
             method: "notifications/progress",
             params: { progressToken: token, progress: told, message: `${message} ${approval_url}` },
           });
@@ -317,33 +314,30 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     }
   }
 
-  /** The client of 2026 opens the link, and calls again: each time it is answered after a while, until there is a decision. */
+  /** The client of 2026 opens the link, and calls again: each time it is answered after a while. Resolves if nobody decides. */
   async function offerRounds(
     call: Call,
     url: JsonObject,
     decided: Promise<boolean>,
     declined: (reply: McpMessage) => void,
   ) {
-    let inputRequests: JsonObject | undefined = {
-      countersign: { method: "elicitation/create", params: url },
-    };
+    let inputRequests: JsonObject = { countersign: { method: "elicitation/create", params: url } };
     for (let round = 0; round < maxRounds; round += 1) {
       const state = service.randomUuid();
       const next = nextRound(call, state);
       ends.toClient({
-        ...envelope,
         id: call.id,
         result: {
           resultType: "input_required",
-          ...(inputRequests && { inputRequests }),
+          inputRequests,
           requestState: state,
         },
       });
       const { params } = await next;
       const response = memberOf(params, "inputResponses", "countersign");
       if (response !== undefined && isJsonObject(response)) declined({ result: response });
-      inputRequests = undefined;
-      const pause = new Promise((resolve) => setTimeout(resolve, roundMs, "late"));
+      inputRequests = {};
+      const pause = new Promise((resolve) => setTimeout(resolve, patienceSeconds * 1_000, "late"));
       if ((await Promise.race([decided.catch(() => "over"), pause])) !== "late") return;
     }
   }
@@ -368,13 +362,13 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
           return message;
         });
         held.add(call.id);
-        ends.toServer({ ...envelope, id: call.id, method: "tools/call", params });
+        ends.toServer({ id: call.id, method: "tools/call", params });
       });
       if (error !== undefined) throw new ServerError(error);
       if (result?.["resultType"] !== "input_required") return result ?? {};
       const state = String(result["requestState"] ?? service.randomUuid());
       const next = nextRound(call, state);
-      ends.toClient({ ...envelope, id: call.id, result: { ...result, requestState: state } });
+      ends.toClient({ id: call.id, result: { ...result, requestState: state } });
       const { inputResponses, requestState } = (await next).params ?? {};
       params = {
         ...first,
@@ -465,5 +459,3 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     },
   };
 }
-
-const envelope = { jsonrpc: "2.0" } as const;
