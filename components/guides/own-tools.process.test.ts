@@ -2,9 +2,7 @@
  * Other people's tools over real output of the service, each a line of one table that the guide prints: `npm run test:tools`
  * runs them, pinned, and installs them under node_modules/.cache.
  */
-import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import * as cedarWasm from "@cedar-policy/cedar-wasm/nodejs";
@@ -18,6 +16,7 @@ import { encodeTilePath } from "#lib/protocol/tlog/tiles";
 import { ask } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { makeEnrolledAuthorization } from "#support/enrolled-approvals";
+import { type Installed, installTools } from "#support/installed-tools";
 import { type Listening, listenFor } from "#support/listen";
 import { makeReceiptSamples } from "#support/receipt-samples";
 import { setupTestApp } from "#support/setup-app";
@@ -25,14 +24,9 @@ import { makeAuthority } from "#support/tsa";
 
 const guideFile = "components/guides/content/own-tool.md";
 const isWanted = process.env["TEST_TOOLS"] === "all";
-const cache = path.resolve("node_modules/.cache/countersign-own-tools");
-const programs = path.resolve("e2e/support/own-tools");
 
-interface Tools {
-  install(folder: string): [program: string, args: string[], env?: Record<string, string>][];
+interface Tools extends Installed {
   run(folder: string, samples: string): [program: string, args: string[]];
-  /** The program, and what it is installed by. */
-  files: string[];
   /** Answer of each tool: `ok`, or the beginning of why it can't. */
   says: Record<string, string>;
 }
@@ -162,25 +156,6 @@ log=$(eval "\${command/--insecure-ignore-tlog=true/--trusted-root trusted_root.j
 echo "cosign 3.1.3: $(echo "$signature" | head -1)"
 echo "cosign 3.1.3, with the log: $(echo "$log" | head -1)"`;
 
-/** Made once; throws if it can't be had. */
-async function installTools(name: string, { files, install }: Tools): Promise<string> {
-  const texts = await Promise.all(files.map((file) => readFile(path.join(programs, file))));
-  const hash = createHash("sha256")
-    .update(JSON.stringify(install("")))
-    .update(Buffer.concat(texts));
-  const folder = path.join(cache, `${name}-${hash.digest("hex").slice(0, 16)}`);
-  if (existsSync(path.join(folder, "complete"))) return folder;
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  for (const file of files) await copyFile(path.join(programs, file), path.join(folder, file));
-  for (const [program, args, env] of install(folder)) {
-    const { code, out } = await runProgram(program, args, { env: { ...process.env, ...env } });
-    if (code !== 0) throw new Error(`${program}: ${out.slice(-500)}`);
-  }
-  await writeFile(path.join(folder, "complete"), "");
-  return folder;
-}
-
 const { test, key } = setupTestApp();
 let service: Listening;
 let samples: string;
@@ -206,7 +181,7 @@ describe("tools of other people", () => {
     "of %s check what the guide says",
     { timeout: 3_600_000 },
     async (name, own) => {
-      const folder = await installTools(name, own);
+      const folder = await installTools("own-tools", name, own);
       const [program, args] = own.run(folder, samples);
       const { out } = await runProgram(program, args, { env: process.env });
       const lines = out.trimEnd().split("\n");

@@ -1,5 +1,6 @@
 /** Guarantee: whatever MCP client and server meet at the gate, a matching call runs as approved or not at all, and the rest passes. */
-import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -10,6 +11,8 @@ import { hashInputs } from "#lib/client/api/inputs";
 import { approveUnproven, fromPage, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { type HookTest, hookProgram, startHookTest } from "#support/hook-process";
+import { gitServer, installMcp, mcpClients, npmServers } from "#support/mcp-clients";
+import { findPort } from "#support/ports";
 
 let around: HookTest;
 let key: string;
@@ -21,14 +24,15 @@ afterAll(() => around.close());
 
 let gates = 0;
 
-async function prepare(more: string[]) {
+async function prepare(more: string[], startServer?: (folder: string) => Promise<string[]>) {
   gates += 1;
+  const agent = `mcp-agent-${gates}`;
   const folder = await mkdtemp(path.join(around.folder, "mcp-"));
   const [description, ran] = [path.join(folder, "description"), path.join(folder, "ran")];
   await writeFile(description, "Slowly.");
   await writeFile(ran, "");
-  const agent = `mcp-agent-${gates}`;
-  const server = ["--", process.execPath, path.resolve("e2e/support/mcp-server.mjs"), description, ran];
+  const own = ["--", process.execPath, path.resolve("e2e/support/mcp-server.mjs"), description, ran];
+  const server = (await startServer?.(folder)) ?? own;
   const args = [hookProgram, "mcp", "gate", "--agent", agent, ...more, ...server];
   const env = { HOME: folder, COUNTERSIGN_URL: around.service.base, COUNTERSIGN_API_KEY: key };
   await mkdir(path.join(folder, ".countersign"));
@@ -36,7 +40,7 @@ async function prepare(more: string[]) {
   const readRan = async () => (await readFile(ran, "utf8")).trim().split("\n").filter(Boolean);
   const verify = async (id: string) =>
     (await around.test.call("GET", `/v1/verify/${id}`, { key: around.key })).body;
-  return { agent, description, args, env, list, readRan, verify };
+  return { agent, folder, description, args, env, list, readRan, verify };
 }
 
 /** Clients of both eras, and of the SDK before. */
@@ -210,6 +214,12 @@ describe.each(Object.keys(clients) as Name[])(
       await client.close();
     });
 
+    it("says that a server can't be reached", async () => {
+      const { args, env } = await prepare([]);
+      const nowhere = [...args.slice(0, args.indexOf("--")), "--server", "http://127.0.0.1:1/mcp"];
+      await expect(open(name, nowhere, env)).rejects.toThrow("the server can't be reached");
+    });
+
     it("offers the approval page to a client that opens links, and never takes that for an approval", async () => {
       const { agent, args, env, list, readRan } = await prepare([]);
       const client = await open(name, args, env, { elicitation: { url: {}, form: {} } });
@@ -237,3 +247,208 @@ describe.each(Object.keys(clients) as Name[])(
     });
   },
 );
+
+const isWanted = process.env["TEST_TOOLS"] === "all";
+
+interface PublicServer {
+  /** The gate's words for it. */
+  start(folder: string): Promise<string[]>;
+  passes: [tool: string, input: object];
+  asked: [tool: string, input: (folder: string, name: string) => object];
+  /** Names of asked calls that it has run; or null where it keeps none. */
+  readDone(folder: string): Promise<string[]> | null;
+  resource?: string;
+  prompt?: string;
+  slow?: string;
+}
+
+const findNpm = async (name: string) =>
+  `${await installMcp("npm")}/node_modules/@modelcontextprotocol/server-${name}/dist/index.js`;
+const everything = {
+  passes: ["echo", { message: "Grüße" }],
+  asked: ["get-sum", (_folder, name) => ({ a: name.length, b: 0.1 })],
+  readDone: () => null,
+  resource: "demo://resource/dynamic/text/1",
+  prompt: "args-prompt",
+  slow: "trigger-long-running-operation",
+} satisfies Partial<PublicServer>;
+const running = new Set<ReturnType<typeof spawn>>();
+afterAll(() => {
+  for (const child of running) child.kill();
+});
+
+const publicServers: Record<string, PublicServer> = {
+  [`server-everything ${npmServers}`]: {
+    ...everything,
+    start: async () => ["--", process.execPath, await findNpm("everything")],
+  },
+  [`server-everything ${npmServers} over HTTP`]: {
+    ...everything,
+    start: async () => {
+      const port = await findPort();
+      const env = { NODE_ENV: "test" as const, PORT: String(port) };
+      const child = spawn(process.execPath, [await findNpm("everything"), "streamableHttp"], { env });
+      running.add(child);
+      await new Promise<void>((resolve) =>
+        child.stderr.on("data", (text) => /listening/.test(text) && resolve()),
+      );
+      return ["--server", `http://127.0.0.1:${port}/mcp`];
+    },
+  },
+  [`server-filesystem ${npmServers}`]: {
+    start: async (folder) => {
+      await mkdir(path.join(folder, "files"));
+      return ["--", process.execPath, await findNpm("filesystem"), path.join(folder, "files")];
+    },
+    passes: ["list_allowed_directories", {}],
+    asked: ["write_file", (folder, name) => ({ path: `${folder}/files/${name}`, content: "€ 7\n" })],
+    readDone: async (folder) => (await readdir(path.join(folder, "files"))).map((name) => name),
+  },
+  [`server-memory ${npmServers}`]: {
+    start: async (folder) => [
+      ...["--", "env", `MEMORY_FILE_PATH=${folder}/memory`, process.execPath],
+      await findNpm("memory"),
+    ],
+    passes: ["read_graph", {}],
+    asked: [
+      "create_entities",
+      (_folder, name) => ({ entities: [{ name, entityType: "person", observations: ["pays € 7"] }] }),
+    ],
+    readDone: async (folder) => {
+      const text = await readFile(`${folder}/memory`, "utf8").catch(() => "");
+      return text
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line).name);
+    },
+    resource: "memory://knowledge-graph",
+  },
+  [`mcp-server-git ${gitServer}`]: {
+    start: async (folder) => {
+      const git = (...words: string[]) => execFileSync("git", ["-C", folder, ...words]);
+      git("init", "-q", "-b", "main");
+      git(
+        ...["-c", "user.name=test", "-c", "user.email=test@example.com"],
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "first",
+      );
+      return ["--", `${await installMcp("python")}/venv/bin/mcp-server-git`, "--repository", folder];
+    },
+    passes: ["git_log", { repo_path: "." }],
+    asked: ["git_create_branch", (folder, name) => ({ repo_path: folder, branch_name: name })],
+    readDone: async (folder) =>
+      String(execFileSync("git", ["-C", folder, "branch", "--format=%(refname:short)"]))
+        .trim()
+        .split("\n")
+        .filter((name) => name !== "main"),
+  },
+};
+
+describe("clients and servers of other people", () => {
+  it("are those of the guide", async () => {
+    const guide = await readFile("components/guides/content/mcp.md", "utf8");
+    for (const name of [...Object.keys(mcpClients), ...Object.keys(publicServers)])
+      expect(guide).toContain(name.replace(" over HTTP", ""));
+  });
+
+  const pairs = Object.entries(mcpClients).flatMap(([client, open]) =>
+    Object.entries(publicServers).map(([name, server]) => ({ client, open, name, server })),
+  );
+  it.runIf(isWanted).each(pairs)(
+    "$client and $name: what is approved runs as approved, and nothing else",
+    { timeout: 600_000 },
+    async ({ client, open, server }) => {
+      const [tool, inputOf] = server.asked;
+      const asking = ["--ask", tool, ...(server.slow === undefined ? [] : ["--ask", server.slow])];
+      const { agent, folder, args, env, list, verify } = await prepare(asking, server.start);
+      const peer = await open(args, { ...env, PATH: String(process.env["PATH"]) }, false);
+      const call = (name: string, input: object) => peer.send("call", { name, arguments: input });
+      const next = () => openNext(around.test, around.key, agent);
+
+      const { tools } = await peer.send("tools").answer;
+      expect(tools.map((one: { name: string }) => one.name)).toEqual(expect.arrayContaining([tool]));
+      const [free, input] = server.passes;
+      const passed = await call(free, { ...input, ...("repo_path" in input && { repo_path: folder }) })
+        .answer;
+      expect(passed, JSON.stringify(passed)).not.toMatchObject({ isError: true });
+      if (server.resource !== undefined)
+        expect((await peer.send("read", { uri: server.resource }).answer).contents).toHaveLength(1);
+      if (server.prompt !== undefined) {
+        const asked = { name: server.prompt, arguments: { city: "Bern" } };
+        expect(JSON.stringify(await peer.send("prompt", asked).answer)).toContain("Bern");
+      }
+
+      const denied = call(tool, inputOf(folder, "denied"));
+      await (await next()).deny("no");
+      expect(await denied.answer).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringContaining("Do not retry") }],
+      });
+      const given = inputOf(folder, "approved");
+      const approved = call(tool, given);
+      await approveUnproven(around.test, (await next()).requestId);
+      const answer = await approved.answer;
+      expect(answer, JSON.stringify(answer)).not.toMatchObject({ isError: true });
+      const made = await list("attestations");
+      expect(made).toHaveLength(1);
+      const receipt = await verify(made[0].attestation_id);
+      expect(receipt).toMatchObject({
+        inputs_hash: hashInputs(given as never),
+        metadata: { outcome: "completed" },
+        human_approval: { method: "proof_of_personhood" },
+      });
+      expect(answer._meta["dev.countersign/receipt"]).toBe(receipt.public_url);
+
+      if (server.slow !== undefined) {
+        const slow = call(server.slow, { duration: 1, steps: 2 });
+        await approveUnproven(around.test, (await next()).requestId);
+        expect(JSON.stringify(await slow.answer)).toContain("completed");
+        expect(peer.progress.slice(-2)).toEqual([1, 2]);
+      }
+      const cancelled = call(tool, inputOf(folder, "cancelled"));
+      const { requestId } = await next();
+      cancelled.cancel();
+      await expect(cancelled.answer).rejects.toThrow();
+      const readStatus = async () =>
+        (await around.test.call("GET", `/v1/authorize/${requestId}`)).body.status;
+      // Python's client before version 2 doesn't say that it has given up a call.
+      if (client.startsWith("Python 1.")) await peer.close();
+      await expect.poll(readStatus).toBe("cancelled");
+      if (server.readDone(folder) !== null) expect(await server.readDone(folder)).toEqual(["approved"]);
+      if (!client.startsWith("Python 1.")) await peer.close();
+    },
+  );
+
+  it.runIf(isWanted).concurrent.each(Object.entries(mcpClients))(
+    "%s opens the link, waits for as long as it can, and goes on with the same request",
+    { timeout: 600_000 },
+    async (_client, open) => {
+      const server = publicServers[`mcp-server-git ${gitServer}`] as PublicServer;
+      const [tool, inputOf] = server.asked;
+      const { agent, folder, args, env, list } = await prepare(["--ask", tool], server.start);
+      const peer = await open(args, { ...env, PATH: String(process.env["PATH"]) }, true);
+      const paying = () => peer.send("call", { name: tool, arguments: inputOf(folder, "late") }).answer;
+      const first = paying();
+      const { requestId, token } = await openNext(around.test, around.key, agent);
+      await expect.poll(() => peer.links.length).toBe(1);
+      expect(peer.links[0]).toContain(token);
+      const pause = new Promise((resolve) => setTimeout(resolve, 200_000, "waits"));
+      const answer = await Promise.race([first, pause]);
+      if (answer !== "waits")
+        expect(answer).toMatchObject({
+          isError: true,
+          content: [{ text: expect.stringContaining("make exactly this call again") }],
+        });
+      expect(await server.readDone(folder)).toEqual([]);
+      const again = answer === "waits" ? first : paying();
+      await approveUnproven(around.test, requestId);
+      expect(await again).not.toMatchObject({ isError: true });
+      expect(await server.readDone(folder)).toEqual(["late"]);
+      expect(await list("authorizations")).toHaveLength(1);
+      await peer.close();
+    },
+  );
+});
