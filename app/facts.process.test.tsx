@@ -235,6 +235,7 @@ describe("one set of samples through every output", () => {
       writeFileSync(file, attested[kind].receipt);
       const { out } = await runHere([file, "--keys", await keysFile()]);
       expectFacts(kind, "toPublic", out);
+      expect(out).toMatch(/^TEST\. /);
       const report = await verifyInBrowser(
         attested[kind].receipt,
         JSON.parse(readFileSync(await keysFile(), "utf8")),

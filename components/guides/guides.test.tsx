@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { quickStartScript, quickStartSteps } from "#components/commands";
 import { headingId } from "#components/heading-id";
+import { Markdown, OnThisPage } from "#components/markdown";
 import { scopeNames } from "#lib/api/schemas/key-choices";
 import { describeError, errorNames } from "#lib/errors";
 import { reasonCodes } from "#lib/protocol/statement/reasons";
@@ -86,6 +88,23 @@ describe("the guides", () => {
     expect(namesIn(events).sort()).toEqual([...webhookEvents, "webhook.test"].sort());
     const [, scopes] = /this route needs \((.+?)\)/.exec(read("errors")) ?? [];
     expect(namesIn(scopes)).toEqual(scopeNames);
+  });
+
+  it("names a page's headings beside it and, folded, above it", () => {
+    const text = read("rules");
+    const html = renderToStaticMarkup(<OnThisPage text={text} />);
+    const linked = [...html.matchAll(/href="#([^"]+)"/g)].map(([, anchor]) => anchor);
+    const headings = [...withoutFences(text).matchAll(/^## (.+)$/gm)].map(([, title = ""]) =>
+      headingId(title),
+    );
+    expect(headings.length).toBeGreaterThan(3);
+    expect(linked).toEqual([...headings, ...headings]);
+  });
+
+  it("colours what a sample says", () => {
+    const html = renderToStaticMarkup(<Markdown text={'```sh\ncurl "x" # sends it\n```\n'} />);
+    for (const part of ["curl", "&quot;x&quot;", "# sends it"])
+      expect(html).toMatch(new RegExp(`<(\\w+) class="\\w+">${part}</\\1>`));
   });
 
   it("prints each step of the quick start once, in order", () => {

@@ -1,10 +1,12 @@
-/** A human_authorization by itself, as /verify reports it. */
+/** A human_authorization by itself, and an evidence pack, as /verify reports them. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { factsOfApproval, listFacts } from "#lib/protocol/record/facts";
 import type { VerifierReport } from "#lib/verifier/report/report";
+import { PackView } from "./pack-view";
 import { ReportView } from "./report-view";
+import type { CheckedPack } from "./run-pack";
 
 const authorization = {
   type: "human_authorization",
@@ -45,4 +47,31 @@ it("says what was approved, for which agent and by whom, once all of it is verif
   ])
     expect(text).toContain(words);
   expect(show(authorization, { verdict: "invalid", authorization: null, facts: [] })).not.toContain("payer");
+});
+
+it("draws the entries of a large pack a page at a time", () => {
+  const rows = Array.from({ length: 10_000 }, (_, i) => ({
+    ...{
+      agent: "payer",
+      number: i + 1,
+      time: null,
+      kind: "attestation",
+      amount: null,
+      payee: null,
+      tool: null,
+    },
+    ...{ action: `Pay invoice ${i + 1}`, missing: "", outcome: "", decided: "", approvers: "", rule: "" },
+    ...{ use: "", grant: "", isTest: false, warnings: [], file: `attestations/${i + 1}.json` },
+  }));
+  const agent = {
+    agent: { agent_id: "a", slug: "payer" },
+    period: { from: "2026-11-28T00:00:00.000Z", to: "2026-11-29T00:00:00.000Z" },
+    record: { first: 1, last: 10_000, head: 10_000 },
+    counts: { attestations: { total: 10_000 }, decisions: { approved: 0, denied: 0, revoked: 0, frozen: 0 } },
+  };
+  const found = { verdict: "valid", sentence: "", checks: [], warnings: [], sums: [], notProven: [] };
+  const checked = { ...found, agents: [agent], rows, csv: null, html: null } as unknown as CheckedPack;
+  const html = renderToStaticMarkup(<PackView checked={checked} source="evidence.zip" />);
+  expect(html).toContain("1 to 25 of 10000");
+  expect(html.match(/Pay invoice/g)).toHaveLength(25);
 });
