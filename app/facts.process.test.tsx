@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FeedTable } from "#components/agent/feed-table";
 import { Outcome } from "#components/approve/outcome";
 import { ActionBlock, ContextBlock } from "#components/approve/request-blocks";
+import { RequestConditions } from "#components/approve/request-conditions";
 import { Spending, Timeline } from "#components/portal/agents/agent-timeline";
 import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
 import { AuthorizationTable } from "#components/portal/approvals/authorization-table";
@@ -92,6 +93,13 @@ const samples = {
 } as const satisfies Record<string, Sample>;
 type Kind = keyof typeof samples;
 const kinds = Object.keys(samples) as Kind[];
+
+/** Words of the rules when it was asked for. */
+const explained = {
+  people: "No rule of version 1 allows it without asking, so people are asked. Counted: 0 requests",
+  rule: "Rule small-amounts of version 1 allows it without asking: the tool is tip. Counted: 1 request",
+  grant: "No rule of version 1 allows it without asking, so people are asked. Counted: 2 requests",
+};
 
 const payee = "Example Ltd";
 const rules = `@id("small-amounts") permit (principal, action == Action::"act", resource == Tool::"tip");`;
@@ -262,6 +270,7 @@ describe("one set of samples through every output", () => {
       expect(renderToStaticMarkup(facts)).toContain(`/portal/authorizations/${asked[kind].made.request_id}`);
       const state = await readOwnAuthorization(test.app.context, owner, asked[kind].made.request_id);
       const text = render(<AuthorizationFacts state={state} end={state.end} />);
+      expect(text).toContain(explained[kind]);
       expect(text).toContain(samples[kind].cost);
       expect(text).toContain(payee);
       if (kind === "people") expect(text).toMatch(/Carol , by passkey .* Dave , by passkey/);
@@ -278,8 +287,10 @@ describe("one set of samples through every output", () => {
           <ActionBlock request={view.request} context={view.context} />
           <ContextBlock context={view.context} />
           <Outcome view={view} wasOpenedLate={false} />
+          <RequestConditions view={view} onElapsed={() => {}} />
         </>,
       );
+      expect(blocks).toContain(`What the rules said ${explained[kind]}`);
       for (const fact of [samples[kind].cost, samples[kind].tool, payee, samples[kind].decided.toMembers])
         expect(blocks).toContain(fact);
     });

@@ -21,8 +21,8 @@ test("rules are written, compared with what happened, saved, and in effect", { t
       tool: "payments.send",
       amount: { value, currency: "EUR" },
     });
-  await pay("20");
   await pay("900");
+  await pay("20");
   // A template needs the page's script.
   const plain = await (await page.request.get("/portal/rules")).text();
   expect(/<button[^>]*>Never this tool/.exec(plain)?.[0]).toContain('disabled=""');
@@ -57,6 +57,12 @@ test("rules are written, compared with what happened, saved, and in effect", { t
   await expect(page.getByLabel("Mode")).toHaveValue("enforce");
   await expect(page.getByLabel("If no rule permits a request")).toHaveValue("deny");
   await expect(page.getByLabel("Changes need a second owner")).toBeChecked();
+  const differences = page
+    .getByRole("table", { name: "Requests with another answer" })
+    .getByRole("rowheader");
+  await expect(differences).toContainText(["Pay 20 EUR", "Pay 900 EUR"]);
+  await page.getByRole("button", { name: "By amount" }).click();
+  await expect(differences).toContainText(["Pay 900 EUR", "Pay 20 EUR"]);
   // The comparison doesn't match the form any more.
   await page.getByLabel("If no rule permits a request").selectOption("ask");
   await expect(compared).toHaveCount(0);
