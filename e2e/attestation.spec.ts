@@ -115,9 +115,14 @@ test("a TEST approval is TEST everywhere, and its proofs are verified by the bro
   request,
 }) => {
   const fields = { agent_slug: pageBot, action: "Pay 12,000 EUR to Example GmbH" };
-  const authorization = await authorize(request, key, fields, ["ada", "grace"]);
+  const amount = { value: "12000", currency: "EUR" };
+  const authorization = await authorize(request, key, { ...fields, amount }, ["ada", "grace"]);
   const made = await attest(request, key, { ...fields, human_authorization: authorization, enable_zk: true });
+  await page.setViewportSize(phone);
   await openVerified(page, made.public_url);
+  for (const fact of ["amount", "what", "approval", "when"])
+    await expect(page.locator(`[data-fact=${fact}]`), fact).toBeInViewport({ ratio: 1 });
+  expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBeLessThan(4_000);
   await expect(verdict(page)).toHaveText("Authentic record, 1 warning (TEST approval)");
   await expect(page.getByText("TEST approval, not a real person").first()).toBeVisible();
   await unfold(page);

@@ -113,7 +113,11 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
           </Section>
           <Content answer={answer} />
           {answer.zk_proof === null ? null : (
-            <Section id="zero-knowledge" title="Zero-knowledge proof">
+            <Section
+              id="zero-knowledge"
+              title="Zero-knowledge proof"
+              {...(answer.action === null ? {} : { fold: "closed" as const })}
+            >
               <DisclosedValues proof={answer.zk_proof} status={proofStatus} />
             </Section>
           )}
