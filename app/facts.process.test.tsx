@@ -270,7 +270,7 @@ describe("one set of samples through every output", () => {
       expect(renderToStaticMarkup(facts)).toContain(`/portal/authorizations/${asked[kind].made.request_id}`);
       const state = await readOwnAuthorization(test.app.context, owner, asked[kind].made.request_id);
       const text = render(<AuthorizationFacts state={state} end={state.end} />);
-      expect(text).toContain(explained[kind]);
+      for (const fact of [explained[kind], attested[kind].id]) expect(text).toContain(fact);
       expect(text).toContain(samples[kind].cost);
       expect(text).toContain(payee);
       if (kind === "people") expect(text).toMatch(/Carol , by passkey .* Dave , by passkey/);
