@@ -126,7 +126,7 @@ it.each([(read: () => void) => lazily(read), async (read: () => void) => lazilyA
   async (make) => {
     const { client, sent } = start();
     const read = vi.fn();
-    await expect(client.gate(action, inputs, () => make(read))).rejects.toThrow("before it ran");
+    await expect(client.gate(action, inputs, () => make(read))).rejects.toThrow("before it runs");
     expect(sent.at(-1)).toMatchObject({
       what: "POST /v1/attest",
       body: { metadata: { outcome: "failed" } },
