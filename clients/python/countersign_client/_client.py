@@ -255,7 +255,8 @@ class Countersign:
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 return Answer(response.status_code, headers, body.whole())
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            raise ServiceConnectionError(f"{request.method} {request.url}: no answer") from error
+            asked = request.url.partition("?")[0]
+            raise ServiceConnectionError(f"{request.method} {asked}: no answer") from error
 
 
 class CountingAttester:

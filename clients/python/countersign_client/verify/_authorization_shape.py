@@ -346,7 +346,7 @@ def is_authorization(value: Json) -> bool:
     request = cast("JsonObject", given["request"])
     approvals = cast("list[JsonObject]", given["approvals"])
     is_second = "questions_hash" in given or any(name in request for name in _SECOND)
-    is_second = is_second or "derived" in (request["grant"] or {})
+    is_second = is_second or (is_object(request["grant"]) and "derived" in request["grant"])
     is_second = is_second or any("list" in one or "deputy_for" in one for one in approvals)
     return given["version"] == (2 if is_second else 1) and _is_chain(request, given.get("original_request"))
 
