@@ -4,6 +4,7 @@ import type { MemberPrincipal } from "#lib/api/http/context";
 import type { Context } from "#lib/services/approvals/context";
 import { startTestApp, type TestApp } from "#support/app";
 import { signInPerson } from "#support/portal";
+import { recordAudit } from "./audit";
 import { deleteOldAudit, exportAudit } from "./audit-list";
 
 let test: TestApp;
@@ -75,6 +76,19 @@ describe("GET /v1/audit", () => {
     ["?action=member.removed", []],
   ])("filters: %s", async (search, numbers) => {
     expect(await subjects(search)).toEqual(numbers.map((n) => `person${n}@example.com`));
+  });
+
+  it("lists events of one millisecond in the order in which they were recorded", async () => {
+    const actor = { kind: "system", id: "test", ip: null } as const;
+    const { organizationId } = owner;
+    const now = new Date();
+    for (const n of [1, 2, 3]) {
+      const moment = { clock: () => now, random: () => new Uint8Array(16).fill(9 - n) };
+      const event = { organizationId, actor, action: "moment.test", subject: String(n) };
+      await recordAudit(moment, context.database.db, event);
+    }
+    const { events } = (await read("?action=moment.test")).body;
+    expect(events.map(({ subject }: { subject: string }) => subject)).toEqual(["3", "2", "1"]);
   });
 
   it.each(["?limit=0", "?cursor=x", "?from=yesterday", "?actor_kind=robot", "?action=a b", "?x=1"])(
