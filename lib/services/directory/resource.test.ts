@@ -165,7 +165,7 @@ describe("a patch", () => {
 });
 
 describe("a filter", () => {
-  const kept = { nickName: "CORP\\ada", meta: { lastModified: "2026-11-29T08:30:00.000Z" } };
+  const kept = { groups: [], nickName: "CORP\\ada", meta: { lastModified: "2026-11-29T08:30:00.000Z" } };
   it.each([
     ['userName eq "ADA@corp.example"', true],
     [`${urn}:userName eq "ada@corp.example"`, true],
@@ -186,6 +186,13 @@ describe("a filter", () => {
     ['meta.lastModified gt "2026-11-29T10:00:00+02:00"', true],
     ['meta.lastModified eq "2026-11-29T08:30:00Z"', true],
     ["displayName pr", false],
+    ["displayName eq null", false],
+    ["__proto__ pr or emails[constructor pr]", false],
+    ['USERNAME EQ "ada@corp.example" AND NOT (Active eq false)', true],
+    ['emails co "HOME.example"', true],
+    ['emails eq "ada@home"', false],
+    ["EMAILS pr", true],
+    ["groups pr", false],
     ['nothing eq "x" or userName ew "EXAMPLE"', true],
   ])("%s: %s", (text, matches) => {
     expect(createFilter("User", text)({ ...ada, ...kept })).toBe(matches);

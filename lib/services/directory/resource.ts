@@ -3,9 +3,7 @@
  * patches (section 3.5.2) as Entra ID and Okta send them. Pure.
  */
 
-import { and, eq, isNotNull } from "drizzle-orm";
 import { type Filter, filter, parse } from "scim2-parse-filter";
-import type { Actor } from "#lib/api/http/context";
 import {
   commonAttributes,
   type ScimAttribute,
@@ -14,17 +12,8 @@ import {
   type ScimPick,
   scimKinds,
 } from "#lib/api/schemas/scim";
-import type { Executor } from "#lib/db/client";
-import { memberships, organizationDomains, sessions, users } from "#lib/db/schema";
 import { AppError, type ScimType } from "#lib/errors";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { describeWithdrawn, forgetApprover } from "#lib/services/accounts/approvers";
-import { recordAudit } from "#lib/services/accounts/audit";
-import { endMembership, revokeKeysMadeBy } from "#lib/services/accounts/change-role";
-import type { AccountsContext } from "#lib/services/accounts/context";
-import { hasRoom, requireFewOrganizations, withdrawInvitationsTo } from "#lib/services/accounts/invitations";
-import { listMemberships } from "#lib/services/accounts/members";
-import { readDomain } from "#lib/services/accounts/organizations";
 
 const refuse = (scimType: ScimType, detail: string) => new AppError("bad_request", detail, { scimType });
 
@@ -101,6 +90,7 @@ function readQuoted(quoted: string): string {
 }
 
 interface ParsedFilter {
+  kind: ScimKind;
   filter: Filter;
   /** By the numbers that stand for them in the filter: the library reads one escape of JSON's alone. */
   texts: string[];
@@ -117,7 +107,7 @@ function parseFilter(kind: ScimKind, text: string): ParsedFilter {
     // Both must be true of one address, as Entra ID asks: the library would ask for one each.
     .replace(/\[([^[\]]*)\]\.(\w+ +(?:pr\b|\w+ +[^\s()[\]]+))/gi, "[($1) and $2]");
   try {
-    return { filter: parse(numbered), texts };
+    return { kind, filter: parse(numbered), texts };
   } catch {
     throw refuse("invalidFilter", `filter: is not a filter of RFC 7644: ${text.slice(0, 100)}`);
   }
@@ -148,8 +138,14 @@ function toMatches(parsed: ParsedFilter, one: Filter = parsed.filter): Matches {
           key.toLowerCase() === name && [value].flat().some((item) => isJsonObject(item) && matches(item)),
       );
   }
-  if (!("compValue" in one)) return filter(one);
-  return filter({ ...one, compValue: foldText(readOperand(parsed, one.compValue), one.attrPath) as string });
+  // An attribute of several values stands for their `value`s, as in `emails co "example.org"` (section 3.4.2.2).
+  const isWhole = findAttribute(attributesOf(parsed.kind), one.attrPath)?.multiValued;
+  const test = { ...one, attrPath: isWhole ? `${one.attrPath}.value` : one.attrPath };
+  if (!("compValue" in test)) return filter(test);
+  return filter({
+    ...test,
+    compValue: foldText(readOperand(parsed, test.compValue), test.attrPath) as string,
+  });
 }
 
 export function createFilter(kind: ScimKind, text: string): (resource: JsonObject) => boolean {
@@ -314,93 +310,3 @@ export const patchResource = (
   resource: JsonObject,
   operations: readonly ScimOperation[],
 ): JsonObject => operations.reduce((before, operation) => applyOne(kind, before, operation), resource);
-
-interface Of {
-  organizationId: string;
-  email: string;
-  actor: Actor;
-}
-
-export async function isOwnDomain(
-  executor: Executor,
-  organizationId: string,
-  email: string,
-): Promise<boolean> {
-  const [found] = await executor
-    .select({ id: organizationDomains.id })
-    .from(organizationDomains)
-    .where(
-      and(
-        eq(organizationDomains.organization_id, organizationId),
-        eq(organizationDomains.domain, readDomain(email)),
-        isNotNull(organizationDomains.verified_since),
-      ),
-    );
-  return found !== undefined;
-}
-
-async function findMember(tx: Executor, { organizationId, email }: Of): Promise<string | null> {
-  const [member] = await tx
-    .select({ userId: users.id })
-    .from(users)
-    .innerJoin(memberships, eq(memberships.user_id, users.id))
-    .where(and(eq(users.email, email), eq(memberships.organization_id, organizationId)));
-  return member?.userId ?? null;
-}
-
-/*
- * Does at once as the directory says about a person's access. Who is activated becomes a member if the organization has
- * verified the domain of their address: the key speaks for nobody else. Who is deactivated loses sessions, API keys, the
- * membership and their places as approver in the transaction that says so, and comes back only by the directory.
- */
-type Admission = "member" | "unverified_domain" | "organization_full";
-
-/** `userId`: of their account, which is held; null where the domain isn't the organization's. Under its lock. */
-export async function admitPerson(
-  context: AccountsContext,
-  tx: Executor,
-  of: Of,
-  userId: string | null,
-): Promise<Admission> {
-  const { organizationId, email, actor } = of;
-  if ((await findMember(tx, of)) !== null) return "member";
-  if (userId === null) return "unverified_domain";
-  if (!(await hasRoom(tx, organizationId))) return "organization_full";
-  await requireFewOrganizations(tx, userId);
-  await tx.insert(memberships).values({ organization_id: organizationId, user_id: userId, role: "member" });
-  await recordAudit(context, tx, {
-    organizationId,
-    actor,
-    action: "member.joined",
-    subject: email,
-    detail: { role: "member", by_directory: true },
-  });
-  return "member";
-}
-
-/** For the audit log. The caller updates the roster after the commit. Under the organization's lock. */
-export async function endAccess(context: AccountsContext, tx: Executor, of: Of): Promise<JsonObject> {
-  const { organizationId, email, actor } = of;
-  const invited = await withdrawInvitationsTo(tx, organizationId, email);
-  const detail: JsonObject = {
-    by_directory: true,
-    ...(invited.length > 0 && { withdrawn_invitations: true }),
-  };
-  const userId = await findMember(tx, of);
-  if (userId === null) {
-    // An approver may belong to no organization, and a former member's keys may have been left to work.
-    const revoked_keys = await revokeKeysMadeBy(context, tx, organizationId, email);
-    const withdrawn = await forgetApprover(tx, organizationId, email, "deactivated");
-    return { ...detail, revoked_keys, ...describeWithdrawn(withdrawn) };
-  }
-  const how = { revokeKeys: true, as: "deactivated" } as const;
-  await endMembership(context, tx, how, { organizationId, userId, actor, detail });
-  // A session is the person's in all organizations: a guest's other ones keep it, for their address isn't this one's to end.
-  const isOurs = await isOwnDomain(tx, organizationId, email);
-  if (!isOurs && (await listMemberships(tx, userId)).length > 0) return { ...detail, sessions: 0 };
-  const ended = await tx
-    .delete(sessions)
-    .where(eq(sessions.userId, userId))
-    .returning({ userId: sessions.userId });
-  return { ...detail, sessions: ended.length };
-}
