@@ -9,8 +9,8 @@ import { Checkbox, describeControl, Field, Textarea } from "#components/ui/field
  */
 import { KeyIcon } from "#components/ui/icons";
 import { useIsReady } from "#components/ui/use-is-ready";
-import { derivePublicKeyPem, encodePrivateKeyPem, provePossession } from "#lib/protocol/keys/agent-key";
-import { SEED_BYTES } from "#lib/protocol/keys/agent-seed";
+import { encodePrivateKeyPem, SEED_BYTES } from "#lib/protocol/keys/agent-seed";
+import { derivePublicKeyPem, provePossession } from "#lib/protocol/keys/ed25519";
 
 interface AgentKeyFieldProps {
   /** The proof of possession names it. */

@@ -3,8 +3,8 @@ import { answer, cancel, claim, freeze, revoke, unfreeze } from "#lib/client/api
 import { type Call, type Service, send } from "#lib/client/api/transport";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
-import { derivePublicKeyPem, provePossession } from "#lib/protocol/keys/agent-key";
 import { decodePrivateKeyPem } from "#lib/protocol/keys/agent-seed";
+import { derivePublicKeyPem, provePossession } from "#lib/protocol/keys/ed25519";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { verifyWithSecret, webhookEvents } from "#lib/protocol/webhook/webhook";
 import {

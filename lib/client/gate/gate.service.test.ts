@@ -12,7 +12,7 @@ import {
 } from "#lib/client/api/errors";
 import type { AuthorizationRequest, AuthorizationState } from "#lib/client/api/wire";
 import { createCountersign } from "#lib/client/create";
-import { derivePublicKeyPem } from "#lib/protocol/keys/agent-key";
+import { derivePublicKeyPem } from "#lib/protocol/keys/ed25519";
 import { askQuestion } from "#lib/services/approvals/decision/questions";
 import { approvalUrl } from "#lib/services/approvals/rows";
 import { approveUnproven, endApproval, expireRequest, openRequest } from "#support/authorizations";

@@ -174,16 +174,25 @@ function requireLength(publicKey: Uint8Array): Uint8Array {
   return publicKey;
 }
 
-/* Signing with Ed25519 (RFC 8032), apart from verification, which is all that pages load. */
+/* Signing with a seed: the private key of RFC 8032, 32 bytes. */
 
-// noble brings no hash of its own.
-hashes.sha512 = sha512;
-
-/** `seed`: the private key of RFC 8032, 32 bytes. */
 export function signEd25519(message: Uint8Array, seed: Uint8Array): Uint8Array {
   return sign(message, seed);
 }
 
 export function derivePublicKey(seed: Uint8Array): Uint8Array {
   return getPublicKey(seed);
+}
+
+export function derivePublicKeyPem(seed: Uint8Array): string {
+  return encodePublicKeyPem(derivePublicKey(seed));
+}
+
+export function possessionText(slug: string, publicKey: Uint8Array): string {
+  return `countersign-key-possession:${slug}:${base64Encode(publicKey)}`;
+}
+
+/** The signature that goes into `proof_of_possession`, in standard base64. */
+export function provePossession(seed: Uint8Array, slug: string): string {
+  return base64Encode(signEd25519(utf8Encode(possessionText(slug, derivePublicKey(seed))), seed));
 }

@@ -28,8 +28,12 @@ import {
   sha256,
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
-import { possessionText } from "#lib/protocol/keys/agent-key";
-import { encodePublicKeyPem, parsePublicKey, verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import {
+  encodePublicKeyPem,
+  parsePublicKey,
+  possessionText,
+  verifyEd25519Strict,
+} from "#lib/protocol/keys/ed25519";
 import { buildToolManifest, toolsOfManifest } from "#lib/protocol/statement/identity-checks";
 import { parseCanonical } from "#lib/protocol/statement/statement";
 import { recordAudit } from "#lib/services/accounts/audit";

@@ -1,9 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import { expect, it } from "vitest";
 import { base64Encode, hexDecode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { derivePublicKeyPem, encodePrivateKeyPem, possessionText, provePossession } from "./agent-key";
-import { decodePrivateKeyPem } from "./agent-seed";
-import { decodePublicKeyPem } from "./ed25519";
+import { decodePrivateKeyPem, encodePrivateKeyPem } from "./agent-seed";
+import { decodePublicKeyPem, derivePublicKeyPem, possessionText, provePossession } from "./ed25519";
 
 // RFC 8032 section 7.1, test 1
 const seed = hexDecode("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60");
