@@ -33,7 +33,7 @@ import { explainNobody } from "#lib/services/accounts/organizations";
 import { runRosterRound } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { plantedRoundMs, runPlantedRound } from "#lib/services/approvals/planted";
-import { startRetryLoop } from "#lib/services/approvals/world-id/retry-submissions";
+import { startRetryLoop } from "#lib/services/approvals/world-id/submissions";
 import { eraseOutdated } from "#lib/services/attestations/erase";
 import { utcDay } from "#lib/services/keys/api-keys";
 import { startNotices } from "#lib/services/notifications/send";

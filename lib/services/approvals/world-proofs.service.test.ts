@@ -4,7 +4,7 @@ import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import { AppError } from "#lib/errors";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
-import { createRetries } from "#lib/services/approvals/world-id/retry-submissions";
+import { createRetries } from "#lib/services/approvals/world-id/submissions";
 import { type AskedRequest, ask, makeResult } from "#support/authorizations";
 import { setupTestApp } from "#support/setup-app";
 

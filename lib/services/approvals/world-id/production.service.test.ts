@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { serveStandIn } from "#lib/server/emulators";
-import { createRetries } from "#lib/services/approvals/world-id/retry-submissions";
+import { createRetries } from "#lib/services/approvals/world-id/submissions";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -1,6 +1,6 @@
 /**
  * A received proof, from what it claims to the decision: cheap checks, a place among those that wait, then attempts
- * until it is accepted, refused, or its request ends (./retry-submissions.ts).
+ * until it is accepted, refused, or its request ends.
  */
 
 import type { z } from "zod";
@@ -15,6 +15,8 @@ import {
 } from "#lib/api/schemas/approval-view";
 import { approvalSubmissions } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
+import { createShare } from "#lib/jobs/fair-queue";
 import { isListable, isPasskeyApproval, isWorldIdApproval, listKind } from "#lib/protocol/approval/approval";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -41,6 +43,8 @@ import {
 import { pickNamedProof, proveApproval } from "./prove";
 import {
   claimSubmission,
+  type DueSubmission,
+  findDue,
   findSubmission,
   postponeSubmission,
   type Submission,
@@ -209,3 +213,31 @@ async function isCountedPasskey(context: Context, requestId: string, { signature
     records.filter(isPasskeyApproval).some((one) => one.signature === signature),
   );
 }
+
+/*
+ * Stored proofs that could not be decided, for instance while World was out of reach, are tried again. Few at once, shared
+ * between organizations, requests and clients: one with many waiting does not keep others waiting.
+ */
+
+const maxAtOnce = 8;
+const maxOfOwnerAtOnce = 4;
+const maxDue = 64;
+const roundMs = 5_000;
+
+export const createRetries = (context: Context): DueWork =>
+  createDueWork<DueSubmission, Submission>({
+    slots: maxAtOnce,
+    slotsOfOwner: maxOfOwnerAtOnce,
+    readDue: (except) => findDue(context, maxDue, except),
+    getName: ({ id }) => id,
+    getShare: ({ organizationId, requestId, client }) =>
+      createShare("approval", { organization: organizationId, request: requestId, client }),
+    claim: ({ id }) => claimSubmission(context, id),
+    attempt: (claimed) => attemptSubmission(context, claimed),
+    onError: (error) => context.logger.error({ err: error }, "a stored approval could not be tried again"),
+  });
+
+export const startRetryLoop = (context: Context): (() => Promise<void>) =>
+  startInterval(roundMs, createRetries(context).run, (error) =>
+    context.logger.error({ err: error }, "the approvals' retry round failed"),
+  );
