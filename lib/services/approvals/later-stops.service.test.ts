@@ -3,9 +3,11 @@
  * once that is taken back, over or for other code, and neither can what rules saved later forbid or ask more people for. What
  * a run had claimed before is attested all the same, and says so in its signed bytes.
  */
+import { sql } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type AuthorizationState, authorizationState } from "#lib/api/schemas/authorization-state";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
+import { databaseNow } from "#lib/services/approvals/rows";
 import type { TestAnswer } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -161,6 +163,13 @@ describe("stops that come later", () => {
       for (const { body } of await Promise.all(sent))
         if (body.status === "approved") expect(body.claimed.claimed_at <= (revoked_at ?? "")).toBe(true);
         else expect(body).not.toHaveProperty("claimed");
+    });
+
+    it("at a time that a column doesn't round up, past a stop of the same millisecond", async () => {
+      const [made] = await test.app.context.database.db
+        .select({ isOver: sql<boolean>`bool_and(${databaseNow}::timestamptz(3) <= clock_timestamp())` })
+        .from(sql`generate_series(1, 1000)`);
+      expect(made).toEqual({ isOver: true });
     });
   });
 

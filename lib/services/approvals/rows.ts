@@ -46,8 +46,11 @@ import type { Context } from "./context";
 export const authorizationNotFound = () =>
   new AppError("authorization_not_found", "no authorization request has this id");
 
-/** `now()` is when a transaction began, which may be long ago if it has waited for a lock. */
-export const databaseNow = sql`clock_timestamp()`;
+/**
+ * In whole milliseconds that are over, as `readDatabaseTime`: a column would round it up, past what comes next.
+ * `now()` is when a transaction began, which may be long ago if it has waited for a lock.
+ */
+export const databaseNow = sql`date_trunc('milliseconds', clock_timestamp())`;
 
 export const isOpen = and(
   eq(authorizationRequests.status, "pending"),
