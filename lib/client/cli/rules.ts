@@ -4,7 +4,7 @@ import { showInputs } from "#lib/client/gate/shown-inputs";
 import { writeTypes } from "#lib/protocol/approval/shown-content";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { Cedar } from "#lib/protocol/policy/cedar";
-import { evaluateStrictly, prepareRules, type RulesFallback } from "#lib/protocol/policy/evaluate-rules";
+import { evaluateStrictly, prepareStrictly, type RulesFallback } from "#lib/protocol/policy/evaluate-rules";
 import { parseRules } from "#lib/protocol/policy/parse-rules";
 import { type RuleContext, readHours } from "#lib/protocol/policy/rule-context";
 import { rulesTemplates } from "#lib/protocol/policy/templates";
@@ -150,7 +150,7 @@ function tryCalls(
 ): Tried[] {
   const parsed = parseRules(cedar, rules.text);
   if (!parsed.ok) throw new UsageError(`these rules don't validate: ${parsed.problems[0]?.message}`);
-  prepareRules(cedar, "try", parsed.rules);
+  prepareStrictly(cedar, "try", parsed.rules);
   let uses = 0;
   return calls.map((call): Tried => {
     const { title = "" } = describeToolCall(call.tool, call.input);

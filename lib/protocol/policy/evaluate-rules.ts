@@ -113,7 +113,12 @@ export function prepareRules(cedar: Cedar, name: string, { policies }: Pick<Pars
   const staticPolicies = Object.fromEntries(policies.map(({ id, text }) => [id, text]));
   const answer = cedar.preparsePolicySet(name, { staticPolicies });
   if (answer.type === "failure") throw new Error(`rules do not parse: ${answer.errors[0]?.message}`);
-  prepareConditions(cedar, name, policies);
+}
+
+/** As {@link prepareRules}, with what {@link evaluateStrictly} finds unmet conditions by; the verifier asks for none. */
+export function prepareStrictly(cedar: Cedar, name: string, rules: Pick<ParsedRules, "policies">): void {
+  prepareRules(cedar, name, rules);
+  prepareConditions(cedar, name, rules.policies);
 }
 
 function readFailure(answer: CedarAnswer): Pick<RuleOutcome, "error" | "policy_ids"> | null {
@@ -173,6 +178,7 @@ const strictness: RuleOutcome["decision"][] = ["allow", "ask", "deny"];
 /**
  * Evaluates the texts as sent, and once more as people read them (NFC, no invisible characters, single spaces): a permit
  * has to match what is signed, and a forbid or a demand also applies to what looks the same. The stricter answer counts.
+ * `name`: as {@link prepareStrictly} got it.
  */
 export function evaluateStrictly(
   cedar: Cedar,

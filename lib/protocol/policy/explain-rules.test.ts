@@ -1,7 +1,7 @@
 import cedarWasm from "@cedar-policy/cedar-wasm/nodejs";
 import { expect, it } from "vitest";
 import type { Cedar } from "./cedar";
-import { evaluateStrictly, prepareRules } from "./evaluate-rules";
+import { evaluateStrictly, prepareStrictly } from "./evaluate-rules";
 import { type ExplainedRules, explainBriefly, explainRules, quoteRules } from "./explain-rules";
 import { parseRules } from "./parse-rules";
 import type { RuleContext } from "./rule-context";
@@ -67,7 +67,7 @@ function explain(text: string, more: Partial<RuleContext> = {}): string {
   const answer = parseRules(cedar, text);
   if (!answer.ok) throw new Error(JSON.stringify(answer.problems));
   const context = { ...request, ...more };
-  prepareRules(cedar, "explained", answer.rules);
+  prepareStrictly(cedar, "explained", answer.rules);
   const verdict = evaluateStrictly(cedar, "explained", answer.rules, context, "ask");
   const seen = verdict.isAsRead ? { ...context, texts_as_read: true as const } : context;
   return explainRules({ ...verdict, version: 3, mode: "enforce" }, seen).replace(/ Counted: .*/, "");

@@ -1,7 +1,13 @@
 import cedarWasm from "@cedar-policy/cedar-wasm/nodejs";
 import { describe, expect, it } from "vitest";
 import type { Cedar } from "./cedar";
-import { evaluateRules, evaluateStrictly, prepareRules, type RulesFallback } from "./evaluate-rules";
+import {
+  evaluateRules,
+  evaluateStrictly,
+  prepareRules,
+  prepareStrictly,
+  type RulesFallback,
+} from "./evaluate-rules";
 import { type ParsedRules, parseRules, type RulesProblem } from "./parse-rules";
 import { isRulesetHash, type RuleContext, readHours, ruleContextHash, rulesetHash } from "./rule-context";
 import { rulesTemplates } from "./templates";
@@ -75,7 +81,7 @@ describe("what rules decide", () => {
     ["nothing", {}, []],
   ])("names the first condition that a request didn't meet: %s", (_, context, conditions) => {
     const rules = parsed(small);
-    prepareRules(cedar, "unmet", rules);
+    prepareStrictly(cedar, "unmet", rules);
     const { decision, unmet } = evaluateStrictly(cedar, "unmet", rules, { ...request, ...context }, "ask");
     expect(unmet).toEqual(conditions.map((condition) => ({ policy_id: "small-amounts", condition })));
     expect(decision).toBe(Object.keys(context).length === 0 ? "allow" : "ask");
@@ -185,7 +191,7 @@ describe("what rules decide", () => {
 
   const strictly = (text: string, context: Partial<RuleContext>) => {
     const rules = parsed(text);
-    prepareRules(cedar, "strict", rules);
+    prepareStrictly(cedar, "strict", rules);
     return evaluateStrictly(cedar, "strict", rules, { ...request, ...context }, "ask");
   };
   const getsTo = (payee: string) =>

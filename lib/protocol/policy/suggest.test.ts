@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { type OutOfScope, whyOutOfScope } from "#lib/protocol/approval/grant";
 import type { Cedar } from "./cedar";
-import { evaluateStrictly, prepareRules } from "./evaluate-rules";
+import { evaluateStrictly, prepareStrictly } from "./evaluate-rules";
 import { parseRules } from "./parse-rules";
 import type { RuleContext } from "./rule-context";
 import {
@@ -51,7 +51,7 @@ const money = { ...suggestDefaults, withMoney: true };
 function decide(text: string, { amount, tool, action, context, isComplete, created_at, agent }: PastRequest) {
   const answer = parseRules(cedar, text);
   if (!answer.ok) throw new Error(JSON.stringify(answer.problems));
-  prepareRules(cedar, "suggested", answer.rules);
+  prepareStrictly(cedar, "suggested", answer.rules);
   const at = new Date(created_at);
   const evaluated: RuleContext = {
     salt: "",

@@ -15,7 +15,7 @@ import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { Cedar } from "#lib/protocol/policy/cedar";
 import {
   evaluateStrictly,
-  prepareRules,
+  prepareStrictly,
   type RulesFallback,
   type RulesVerdict,
 } from "#lib/protocol/policy/evaluate-rules";
@@ -91,7 +91,7 @@ export function createEvaluator(load: () => Cedar = loadCedar): (task: RulesTask
       free.push(`rules-${names}`);
     }
     const name = free.pop() as string;
-    prepareRules(cedar, name, answer.rules);
+    prepareStrictly(cedar, name, answer.rules);
     const made = { name, rules: answer.rules };
     ready.set(hash, made);
     return made;
