@@ -1,6 +1,7 @@
 /** Attention of a group, by week: what it decided and how fast. Never by person. */
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { PackEntry } from "#lib/protocol/pack/pack-entries";
+import { dayMs } from "#lib/protocol/time/time-words";
 import type { ApprovalRequest } from "./approval";
 
 /** A group of fewer people says too much about each of them. */
@@ -72,7 +73,6 @@ export function readGroupDecision(
   };
 }
 
-const dayMs = 86_400_000;
 /** 1970 began on a Thursday. */
 const mondayMs = 4 * dayMs;
 

@@ -14,7 +14,7 @@ import {
   PLANTED_REQUESTS_PREDICATE,
   parseCanonical,
 } from "#lib/protocol/statement/statement";
-import { isTime } from "#lib/protocol/time/time-words";
+import { dayMs, isTime } from "#lib/protocol/time/time-words";
 import {
   type Amount,
   amountUnits,
@@ -364,7 +364,7 @@ export function makeMistake<Real extends Plantable>(real: Real, fact: PlantedFac
   return fact === "amount" ? mistakeAmount(real) : mistakeAgent(real, share);
 }
 
-const weekMs = 7 * 86_400_000;
+const weekMs = 7 * dayMs;
 const jitterMs = 30 * 60_000;
 
 /** At the weekday and hour of one of the real requests, so that no hour gives it away. `past`: not empty; all in ms. */

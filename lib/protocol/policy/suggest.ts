@@ -23,7 +23,7 @@ import {
   type JsonObject,
 } from "#lib/protocol/encoding/canonical-json";
 import { textAsRead } from "#lib/protocol/text/display-text";
-import { isTime } from "#lib/protocol/time/time-words";
+import { dayMs, isTime } from "#lib/protocol/time/time-words";
 
 /** A request that was decided, as far as suggestions look at it. */
 export interface PastRequest {
@@ -327,7 +327,6 @@ export const derivationHash = (derivation: Derivation): string =>
 
 /* The same bounds as a standing approval, which is never more than people approved in as many days. */
 
-const dayMs = 86_400_000;
 const standingDays = 30;
 const moveDays = (time: string, days: number) => new Date(Date.parse(time) + days * dayMs).toISOString();
 
@@ -397,9 +396,9 @@ export type DerivationFault =
   | "not_approved";
 
 /**
- * Checks that the rule or standing approval follows from the requests: `fault` is the first reason why not, `missing` counts those that it names
- * and that are not here. `made`: text of rules, or the request. `past`: decided requests of the agent, as many as there are.
- * `until`: later than the derivation's end to see what was refused since.
+ * Checks that the rule or standing approval follows from the requests: `fault` is the first reason why not, `missing` counts
+ * those that it names and that are not here. `made`: text of rules, or the request. `past`: decided requests of the agent, as
+ * many as there are. `until`: later than the derivation's end to see what was refused since.
  */
 export function checkDerivation(
   derivation: Derivation,

@@ -138,7 +138,7 @@ export async function lookForProof(probe: DomainProbe, domain: string, token: st
  */
 
 const daysUntilGone = 3;
-const silentMs = 14 * 86_400_000;
+const silentMs = 14 * dayMs;
 
 export interface DomainState {
   verified_since: Date | null;

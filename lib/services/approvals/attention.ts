@@ -16,12 +16,12 @@ import {
   type StatedNumbers,
 } from "#lib/protocol/approval/attention";
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
 import { findOpen } from "#lib/services/approvals/decision/decide";
 import type { Context } from "./context";
 import { byPeople } from "./rows";
 
-const dayMs = 86_400_000;
 const attentionDays = 182;
 
 /** Only those that still have enough people. */

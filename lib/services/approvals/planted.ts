@@ -45,6 +45,7 @@ import {
   utf8Decode,
 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
 import { findAgent } from "#lib/services/agents/agents";
 import { isLiveKey } from "#lib/services/keys/api-keys";
@@ -53,7 +54,6 @@ import { logPlanted, openedFrom, openPlanted } from "./decision/planted";
 import { buildRequest, notifyApprovers, prepareRequest } from "./request/request";
 import { byPeople, parseContext, parseRequest, parseRequestedBy } from "./rows";
 
-const dayMs = 86_400_000;
 const scheduleDays = 30;
 /** The last is shown so early that its time ends within the schedule. */
 const lastDay = 28;

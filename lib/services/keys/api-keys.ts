@@ -190,7 +190,7 @@ export function utcDay(date: Date): string {
 
 /** For `Retry-After` of what is counted by UTC day. */
 export function secondsToMidnight(now: Date): string {
-  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
+  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + dayMs;
   return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
 }
 

@@ -15,6 +15,7 @@ import {
   suggestDefaults,
   suggestStanding,
 } from "#lib/protocol/policy/suggest";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
 import { findProblems } from "./check";
 import type { RulesContext } from "./engine";
@@ -24,7 +25,6 @@ export interface SuggestionsContext extends RulesContext {
   pool: ZkPool;
 }
 
-const dayMs = 86_400_000;
 export const suggestionDays = 90;
 interface Found {
   from: Date;

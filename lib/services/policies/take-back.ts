@@ -10,11 +10,11 @@ import { whyOutOfScope } from "#lib/protocol/approval/grant";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { type Derivation, isWithin, type PastRequest } from "#lib/protocol/policy/suggest";
 import { formatCount } from "#lib/protocol/text/display-text";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
 import type { RulesContext } from "./engine";
 import { readNewest, readPast } from "./versions";
 
-const dayMs = 86_400_000;
 export const unusedDays = 30;
 /** Percent of a budget. */
 const nearlyUsed = 80n;

@@ -7,6 +7,7 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { mayAct } from "#lib/services/accounts/members";
 import { listAgentSlugs } from "#lib/services/attestations/own";
@@ -20,7 +21,6 @@ interface PageProps {
 }
 
 const periodDays = 30;
-const dayMs = 86_400_000;
 const toDay = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 export default async function EvidencePage({ searchParams }: PageProps) {

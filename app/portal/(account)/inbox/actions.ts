@@ -3,6 +3,7 @@
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { deputyForm, endDeputyForm, noticeForm } from "#lib/api/schemas/portal";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { readUser, runUserAction } from "#lib/server/pages/portal-request";
 import { getApp } from "#lib/server/singleton";
 import { endDeputy, nameDeputy } from "#lib/services/accounts/approver-groups";
@@ -28,8 +29,6 @@ export async function saveNotices(_state: State, form: FormData): Promise<State>
   if (state.status === "done") revalidatePath("/portal/inbox");
   return state;
 }
-
-const dayMs = 86_400_000;
 
 /** Days of UTC, the last one whole. */
 export async function saveDeputy(_state: State, form: FormData): Promise<State> {
