@@ -20,7 +20,7 @@ import type { Executor } from "#lib/db/client";
 import { findListeners } from "#lib/db/pubsub";
 import { keyEventKind, makeKeyEvent } from "#lib/log/keys/key-events";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
-import { openFolderStore, openStore } from "#lib/log/object-storage/open-store";
+import { openFolderStore, openStore } from "#lib/log/object-storage/object-store";
 import { compactLogs, createOldEntries } from "#lib/log/reading/compact";
 import { type ExistingFiles, exportTiles } from "#lib/log/reading/export-tiles";
 import { checkStoredLogs, requireOwnHistory } from "#lib/log/reading/history";

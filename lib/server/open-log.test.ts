@@ -5,8 +5,7 @@ import path from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { describeBinding } from "#lib/api/http/listen";
 import { parseEnv } from "#lib/env";
-import { type ObjectStore, requireConditions } from "#lib/log/object-storage/object-store";
-import { openStore } from "#lib/log/object-storage/open-store";
+import { type ObjectStore, openStore, requireConditions } from "#lib/log/object-storage/object-store";
 import { openLog } from "./open-log";
 
 const folder = mkdtempSync(path.join(tmpdir(), "countersign-folder-"));

@@ -9,8 +9,7 @@ import { throwRefused } from "#lib/db/postgres/first-connection";
 import type { Env } from "#lib/env";
 import { measure } from "#lib/instrumentation";
 import { createShare } from "#lib/jobs/fair-queue";
-import { type ObjectStore, requireConditions } from "#lib/log/object-storage/object-store";
-import { openStore } from "#lib/log/object-storage/open-store";
+import { type ObjectStore, openStore, requireConditions } from "#lib/log/object-storage/object-store";
 import { type OpenForkGuard, openForkGuard } from "#lib/log/sequencer/fork-guard";
 import { createHeadLock, type HeadLock } from "#lib/log/sequencer/head-lock";
 import {

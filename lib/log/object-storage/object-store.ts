@@ -1,11 +1,17 @@
 /**
- * Where the log lies outside the database: a bucket of any S3 (s3-store.ts) or a folder (open-store.ts). What both must
- * keep: an object is whole or not there, and stays once a call has returned; `replace` changes it for one caller alone.
+ * Where the log lies outside the database: a bucket of any S3 (s3-store.ts) or a folder. What both must keep: an object is
+ * whole or not there, and stays once a call has returned; `replace` changes it for one caller alone.
  */
 import { randomBytes } from "node:crypto";
+import { link, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CannotStart } from "#lib/db/migrations";
+import type { Env } from "#lib/env";
+import { makeFolder } from "#lib/make-folder";
 import { bytesEqual } from "#lib/protocol/encoding/bytes";
+import { parseStoreAddress } from "#lib/protocol/text/host";
+import type { Patience } from "./s3-store";
 
 export type ObjectKey = string;
 
@@ -48,11 +54,130 @@ export function within(store: ObjectStore, folder: string): ObjectStore {
 }
 
 /*
+ * A store in a folder. Files are written beside their place and renamed, and are on the disk when a call returns. An object
+ * that is replaced by condition is a folder of numbered versions: making the next number is exclusive, so one caller wins.
+ */
+
+async function orNull<T>(work: Promise<T>, ...codes: string[]): Promise<T | null> {
+  return work.catch((error: NodeJS.ErrnoException) => {
+    if (codes.includes(error.code ?? "")) return null;
+    throw error;
+  });
+}
+
+/** Windows cannot sync a folder. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const handle = await open(folder, "r");
+  await handle.sync().finally(() => handle.close());
+}
+
+async function writeDraft(file: string, bytes: Uint8Array, place: (draft: string) => Promise<void>) {
+  const folder = path.dirname(file);
+  await makeFolder(folder);
+  const draft = path.join(folder, `.${path.basename(file)}.${randomBytes(6).toString("hex")}`);
+  try {
+    const handle = await open(draft, "wx");
+    try {
+      await handle.writeFile(bytes);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await place(draft);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+  await syncFolder(folder);
+}
+
+/** False if it is there already. */
+async function createFile(file: string, bytes: Uint8Array): Promise<boolean> {
+  let isMade = true;
+  await writeDraft(file, bytes, async (draft) => {
+    isMade =
+      (await orNull(
+        link(draft, file).then(() => true),
+        "EEXIST",
+      )) ?? false;
+    await rm(draft);
+  });
+  return isMade;
+}
+
+/** So many stay: a process must find the one that it made, although others made newer ones before it could look. */
+const keptVersions = 64;
+
+const versionName = (version: number) => String(version).padStart(12, "0");
+
+async function newestVersion(folder: string): Promise<number> {
+  const names = (await orNull(readdir(folder), "ENOENT")) ?? [];
+  return Math.max(0, ...names.filter((name) => /^\d{12}$/.test(name)).map(Number));
+}
+
+async function readVersion(folder: string): Promise<{ bytes: Uint8Array; tag: string } | null> {
+  for (;;) {
+    const version = await newestVersion(folder);
+    if (version === 0) return null;
+    const bytes = await orNull(readFile(path.join(folder, versionName(version))), "ENOENT");
+    if (bytes !== null) return { bytes, tag: String(version) };
+  }
+}
+
+export function openFolderStore(root: string): ObjectStore {
+  const at = (key: string) => path.join(root, ...key.split("/"));
+
+  async function replace(key: string, bytes: Uint8Array, tag: string | null): Promise<string | null> {
+    const folder = at(key);
+    const next = Number(tag ?? 0) + 1;
+    if ((await newestVersion(folder)) !== next - 1) return null;
+    if (!(await createFile(path.join(folder, versionName(next)), bytes))) return null;
+    // A number that nobody has removed yet was never there before. A caller that slept for longer may have made one again.
+    const isFirst = (await newestVersion(folder)) - next < keptVersions;
+    await rm(path.join(folder, versionName(isFirst ? next - keptVersions : next)), { force: true });
+    if (!isFirst) throw new Error(`nobody knows whether ${key} was changed`);
+    return String(next);
+  }
+
+  return {
+    name: root,
+    read: async (key) => {
+      const bytes = await orNull(readFile(at(key)), "ENOENT", "EISDIR");
+      return bytes === null ? readVersion(at(key)) : { bytes, tag: "" };
+    },
+    create: (key, bytes) => createFile(at(key), bytes),
+    write: (key, bytes) => writeDraft(at(key), bytes, (draft) => rename(draft, at(key))),
+    replace,
+    list: async (folder) => {
+      const names = (await orNull(readdir(at(folder)), "ENOENT", "ENOTDIR")) ?? [];
+      return names.filter((name) => !name.startsWith("."));
+    },
+    close: () => {},
+  };
+}
+
+/** The store of LOG_STORE; the S3 client is loaded only if it is asked for. */
+export async function openStore(
+  address: string | undefined,
+  { LOG_STORE_ENDPOINT: endpoint }: Pick<Env, "LOG_STORE_ENDPOINT">,
+  patience?: Patience,
+): Promise<ObjectStore | null> {
+  if (address === undefined) return null;
+  const parsed = parseStoreAddress(address);
+  if (parsed === null) throw new Error(`${address} is neither s3://bucket/prefix nor file:/path`);
+  const { bucket, path } = parsed;
+  if (bucket === null) return openFolderStore(path);
+  const { openS3Store } = await import("./s3-store");
+  return openS3Store({ bucket, prefix: path, endpoint, ...patience });
+}
+
+/*
  * Probes if a store honours conditions. Some servers accept the headers and ignore them; others look first and write
  * later, so that several writers win if they come at once. Then the lock would hold no machine.
  */
 
-const key = "probe";
+const probeKey = "probe";
 
 export const storeAdvice =
   "Check LOG_STORE, LOG_STORE_ENDPOINT, the network, and whether the credentials may read, list and write there.";
@@ -70,7 +195,7 @@ const writers = 20;
 /** All write at once on the same condition. The one that won; null if nobody did. */
 async function race(store: ObjectStore, before: string | null): Promise<StoredObject | null> {
   const drafts = Array.from({ length: writers }, () => randomBytes(16));
-  const ends = await Promise.allSettled(drafts.map((bytes) => store.replace(key, bytes, before)));
+  const ends = await Promise.allSettled(drafts.map((bytes) => store.replace(probeKey, bytes, before)));
   const won = drafts.flatMap((bytes, i): StoredObject[] => {
     const end = ends[i];
     return end?.status === "fulfilled" && end.value !== null ? [{ bytes, tag: end.value }] : [];
@@ -87,7 +212,7 @@ async function race(store: ObjectStore, before: string | null): Promise<StoredOb
 
 /** False if somebody else tried at the same moment, so that nothing is known. */
 async function tryOnce(store: ObjectStore): Promise<boolean> {
-  const before = (await store.read(key))?.tag ?? null;
+  const before = (await store.read(probeKey))?.tag ?? null;
   const made = before === null ? await race(store, null) : null;
   const old = made?.tag ?? before;
   const won = old === null ? null : await race(store, old);
@@ -99,9 +224,9 @@ async function tryOnce(store: ObjectStore): Promise<boolean> {
     [null, "If-None-Match"],
     ['"00000000000000000000000000000000"', "If-Match"],
   ] as const)
-    if ((await store.replace(key, late, condition)) !== null)
+    if ((await store.replace(probeKey, late, condition)) !== null)
       throw new IgnoresConditions(store, `ignores ${name}`);
-  const found = await store.read(key);
+  const found = await store.read(probeKey);
   if (found === null) throw new IgnoresConditions(store, "does not keep what was written");
   if (bytesEqual(found.bytes, late)) throw new IgnoresConditions(store, "stores what it refused");
   if (found.tag === tag && !bytesEqual(found.bytes, bytes))

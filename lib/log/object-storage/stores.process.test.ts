@@ -7,8 +7,7 @@ import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { parseStoreAddress } from "#lib/protocol/text/host";
 import { hasRealS3, startRealS3 } from "#support/real-s3";
 import { startS3, type TestS3 } from "#support/s3";
-import { type ObjectStore, requireConditions } from "./object-store";
-import { openFolderStore, openStore } from "./open-store";
+import { type ObjectStore, openFolderStore, openStore, requireConditions } from "./object-store";
 
 interface Opened {
   /** Each another client of the same store. */

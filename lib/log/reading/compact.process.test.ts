@@ -1,8 +1,7 @@
 /** Old entries that only the store has: every answer stays as it was, and nothing is believed that the database can't confirm. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { ObjectStore } from "#lib/log/object-storage/object-store";
-import { openStore } from "#lib/log/object-storage/open-store";
+import { type ObjectStore, openStore } from "#lib/log/object-storage/object-store";
 import { checkStoredRecords } from "#lib/log/records/record-snapshot";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

@@ -15,7 +15,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
-import { openFolderStore } from "#lib/log/object-storage/open-store";
+import { openFolderStore } from "#lib/log/object-storage/object-store";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { listen } from "#support/listen";

@@ -1,6 +1,6 @@
 /** The log in LOG_STORE: read by an outsider from there alone, whatever happens to the store and to who publishes. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { openStore } from "#lib/log/object-storage/open-store";
+import { openStore } from "#lib/log/object-storage/object-store";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { type Fault, startS3, type TestS3 } from "#support/s3";
