@@ -4,18 +4,12 @@
  */
 import { and, eq, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/api/schemas/attest";
-import { arrayLiteral, type Database, type Executor, pipeline } from "#lib/db/client";
-import {
-  isRefusedByServer,
-  isSurelyNotStored,
-  isUnreachable,
-  type Refusal,
-  readRefusal,
-} from "#lib/db/postgres/failures";
+import { arrayLiteral, type Executor, pipeline } from "#lib/db/client";
+import { isRefusedByServer, type Refusal, readRefusal } from "#lib/db/postgres/failures";
 import { planSettings } from "#lib/db/postgres/time-limits";
 import { logs, logTiles, signingKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { holdsCheckpoints, tileReader } from "#lib/log/reading/reader";
+import { tileReader } from "#lib/log/reading/reader";
 import type { Signer, SigningKeys } from "#lib/log/signing/signing-keys";
 import { base64Encode, bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import type { RecordPlace } from "#lib/protocol/record/agent-record";
@@ -41,22 +35,19 @@ import {
   SigningKeyChanged,
   type Verdict,
 } from "./entry";
-import { type ForkGuard, ForkGuardError, requirePrefix, type SignedHead } from "./fork-guard";
-import { type HeadLock, HeadLockAway } from "./head-lock";
+import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
+import type { HeadLock } from "./head-lock";
 import {
   assignPositions,
   createKnownPlaces,
-  type createPlaceReaders,
   describeClients,
   describeRecords,
-  foreseePlaces,
   type GivingPlaces,
   type GrownPlaces,
   type KnownPlaces,
   type PlaceReaders,
   placeReadersWithin,
   type ReadablePlaces,
-  rememberPlaces,
 } from "./positions";
 
 export type LeafKind =
@@ -194,7 +185,7 @@ export interface FunctionCall {
   parameters: readonly unknown[];
 }
 
-function describeStore(append: readonly unknown[], besides: readonly FunctionCall[]) {
+export function describeStore(append: readonly unknown[], besides: readonly FunctionCall[]) {
   const all: unknown[] = [];
   const write = ({ name, parameters }: FunctionCall) =>
     `${name}(${parameters.map((value) => `$${all.push(value)}`).join(", ")})`;
@@ -230,10 +221,6 @@ export async function storeWithin(
 }
 
 /* The log's head in this process's memory, and under its lock in the database. */
-
-export interface CommittedHead extends SignedHead {
-  checkpoint: string;
-}
 
 /** The head as this process last left it. Another process may have moved it since. */
 export interface KnownHead {
@@ -285,11 +272,6 @@ async function lockHead(
   return { log: { id, origin, key_id }, edge, places, active };
 }
 
-/* Explains a failed batch to the sequencer, and to the callers that wait. */
-
-/** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
-class UncertainCommit extends Error {}
-
 function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<QueuedEntry, Rejection> {
   if (reason !== "verdicts") return new Map();
   const byIndex = new Map((JSON.parse(detail) as Verdict[]).map((one) => [one.leaf_index, one]));
@@ -314,31 +296,9 @@ export class Refused extends Error {
   }
 }
 
-/** The error for the caller if a whole batch failed; null: its items may be tried separately. */
-export function wholeFailure(error: unknown): AppError | SigningKeyChanged | null {
-  if (error instanceof SigningKeyChanged) return error;
-  if (error instanceof ForkGuardError) {
-    const detail = "the log cannot be extended until its operator has investigated";
-    return new AppError("service_unavailable", detail, { cause: error });
-  }
-  if (error instanceof HeadLockAway) {
-    const detail = "the log's store did not respond, so nothing was recorded; try again shortly";
-    return new AppError("service_unavailable", detail, { cause: error });
-  }
-  if (error instanceof UncertainCommit) {
-    const detail =
-      "the database did not respond, so this may or may not have been recorded; send it again with the same Idempotency-Key to record it once";
-    return new AppError("service_unavailable", detail, { cause: error });
-  }
-  if (!isUnreachable(error)) return null;
-  return new AppError("service_unavailable", "the database is unreachable; try again shortly", {
-    cause: error,
-  });
-}
-
 /*
- * One batch of the sequencer: its items get their places, the tree grows and its checkpoint is signed (append.ts), and
- * all of it is stored at once.
+ * One batch: its items get their places and are sealed, and the tree grows by them. Under the head's lock, what the active
+ * keys signed and its kind admits is stored too; without it the committer sends it (committer.ts).
  */
 
 function groupByKind(queued: readonly QueuedEntry[]): Map<LogEntryKind<LogEntry>, QueuedEntry[]> {
@@ -347,7 +307,7 @@ function groupByKind(queued: readonly QueuedEntry[]): Map<LogEntryKind<LogEntry>
   return groups;
 }
 
-const isSignedByActive = ({ item }: QueuedEntry, active: ActiveKeys) =>
+export const isSignedByActive = ({ item }: QueuedEntry, active: ActiveKeys) =>
   (item.replacesKeyId ?? item.keyId) === active.attestation &&
   (item.zkKeyId === undefined || item.zkKeyId === active.zk);
 
@@ -422,7 +382,7 @@ async function sealAll(items: readonly QueuedEntry[], places: GivingPlaces) {
   return sealed;
 }
 
-async function sequence(
+export async function sequence(
   before: Omit<KnownHead, "places"> & { places: ReadablePlaces },
   items: readonly QueuedEntry[],
   { keys, random }: Pick<Signing, "keys" | "random">,
@@ -466,7 +426,7 @@ async function sequence(
 }
 
 /** Calls of the database's own functions; the other kinds' rows follow in the same transaction. */
-function callsBesides({ byKind, grown }: Sequenced): FunctionCall[] {
+export function callsBesides({ byKind, grown }: Sequenced): FunctionCall[] {
   const calls = [...byKind].flatMap(([kind, placed]) => kind.insertStatements?.(placed) ?? []);
   return [...calls, ...describeClients(grown.clients)];
 }
@@ -480,7 +440,7 @@ export interface Signing {
 }
 
 /** Throws Refused if the database refuses the statement that stores the batch. */
-async function storeSequenced(
+export async function storeSequenced(
   { outcomes }: Pick<Sequenced, "outcomes">,
   store: () => Promise<unknown>,
 ): Promise<void> {
@@ -516,165 +476,4 @@ export async function sequenceLocked(
   // Under the head's lock and before the commit: see docs/decisions/0046-one-lock-for-all-machines.md.
   await signing.lock?.intend(toSigned(before), toSigned(sequenced.head));
   return { refused, sequenced, places };
-}
-
-/*
- * Commits a batch in one of two ways:
- * - direct: on top of the head in memory, in one statement that stores nothing if anything has changed. While it is under
- *   way the next batch may be built on the head that it leaves, and sent behind it on the same connection: if the first isn't
- *   stored, the second's head is none, and the same statement refuses it;
- * - locked: the head is locked first, because other processes keep moving it, an item's kind needs a transaction, or
- *   machines share a lock in the store (head-lock.ts).
- */
-
-/** After another process has moved the head, so many batches lock it before they are signed. */
-const lockedBatches = 64;
-
-/** Nothing was stored, because what the batch was built on has changed or was never stored: it is built again. */
-export class BuiltOnOther extends Error {}
-
-export interface Committer {
-  /** Begins when nothing is under way. `isAnew`: from the database alone. Throws Refused if nothing was stored because something had changed. */
-  commit(batch: QueuedEntry[], isAnew: boolean, isGroup?: boolean): Promise<Outcome[]>;
-  /** Rejects with BuiltOnOther too; null if the batch can't go directly. `isBehind`: behind the one under way, of which there is one. */
-  send(batch: QueuedEntry[], isBehind: boolean): Promise<Outcome[]> | null;
-  /** The places that are known with the head; undefined if it isn't. */
-  places(): KnownHead["places"] | undefined;
-  count(): number;
-}
-
-/** `onCommit`: called with each head after its commit, and after the lock's and the fork guard's note of it. */
-export function createCommitter(
-  dependencies: Signing & { database: Database },
-  readers: ReturnType<typeof createPlaceReaders>,
-  onCommit: (head: CommittedHead) => void,
-): Committer {
-  const { database, guard, lock } = dependencies;
-  let known: KnownHead | null = null;
-  /** The batch that was sent last, if nothing after it has failed. */
-  let sent: Sequenced | null = null;
-  /** True once all that was sent is stored and noted. */
-  let underway: Promise<boolean> = Promise.resolve(true);
-  let batches = 0;
-  let lockedUntil = 0;
-
-  async function finish({ head, grown, note }: Sequenced, places: KnownPlaces): Promise<void> {
-    rememberPlaces(places, grown);
-    known = { ...head, places };
-    await lock?.confirm(toSigned(head), (heads) => holdsCheckpoints(database.db, heads));
-    await guard.advance(toSigned(head));
-    onCommit({ ...toSigned(head), checkpoint: note });
-  }
-
-  /** Base of a batch: the head as it is, or as the batch under way leaves it. */
-  function findBase(isBehind: boolean) {
-    if (known === null || !isBehind) return known;
-    return sent && { ...sent.head, places: foreseePlaces(known.places, sent.grown) };
-  }
-
-  async function sendSequenced(sequenced: Sequenced, before: typeof underway): Promise<void> {
-    const { text, parameters } = describeStore(sequenced.append, callsBesides(sequenced));
-    // A pooler gives each statement a connection of its own, so nothing keeps their order.
-    if (database.isPooled && !(await before)) throw new BuiltOnOther();
-    try {
-      await storeSequenced(sequenced, () => database.statement(text, "write")(...parameters));
-    } catch (error) {
-      sent = null;
-      const isJudged = error instanceof Refused && error.judged.size > 0;
-      if (!isJudged && error instanceof Refused && !(await before)) throw new BuiltOnOther();
-      // Judged after the head as it is known.
-      if (!isJudged) known = null;
-      if (isJudged || isSurelyNotStored(error)) throw error;
-      if (!(error instanceof Refused))
-        throw new UncertainCommit("the statement has no answer", { cause: error });
-      if (error.reason === "head") lockedUntil = batches + lockedBatches;
-      throw new BuiltOnOther();
-    }
-  }
-
-  async function commitDirectly(
-    base: NonNullable<ReturnType<typeof findBase>>,
-    batch: QueuedEntry[],
-    before: typeof underway,
-    mayBeFollowed: boolean,
-  ): Promise<Outcome[]> {
-    sent = null;
-    guard.check(toSigned(base));
-    const sequenced = await sequence(base, batch, dependencies, readers);
-    if (mayBeFollowed) sent = sequenced;
-    await sendSequenced(sequenced, before);
-    // The head before is noted before this one is.
-    await before;
-    await finish(sequenced, known?.places ?? createKnownPlaces()).catch((error: unknown) => {
-      known = null;
-      sent = null;
-      throw new UncertainCommit("the commit could not be noted", { cause: error });
-    });
-    return sequenced.outcomes;
-  }
-
-  async function commitLocked(batch: QueuedEntry[], isGroup: boolean): Promise<Outcome[]> {
-    const before = known;
-    known = null;
-    let isCommitting = false;
-    try {
-      const { refused, sequenced, places } = await database.db.transaction(async (tx) => {
-        const locked = await sequenceLocked(tx, batch, before, dependencies);
-        if (isGroup && locked.refused[0] !== undefined) throw locked.refused[0].result;
-        // The point of no return: from here on a failure does not say that nothing was stored.
-        isCommitting = locked.sequenced !== null;
-        return locked;
-      });
-      if (sequenced === null) return refused;
-      await finish(sequenced, places);
-      // It changes what the next batch must be signed with.
-      if (batch.some(({ kind }) => kind.kind === "key_event")) known = null;
-      return [...refused, ...sequenced.outcomes];
-    } catch (error) {
-      known = null;
-      if (isCommitting) throw new UncertainCommit("the commit failed", { cause: error });
-      throw error;
-    }
-  }
-
-  /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
-  const mayGoDirectly = (batch: QueuedEntry[], { log, active }: Pick<KnownHead, "log" | "active">) =>
-    lock === null &&
-    log.key_id === dependencies.keys.logSigner.keyId &&
-    batches > lockedUntil &&
-    batch.every((queued) => queued.kind.insertStatements !== undefined && isSignedByActive(queued, active));
-
-  function begin(batch: QueuedEntry[], isBehind: boolean, mayBeFollowed: boolean): Promise<Outcome[]> | null {
-    const base = findBase(isBehind);
-    if (base === null || !mayGoDirectly(batch, base)) return null;
-    batches += 1;
-    const before = isBehind ? underway : Promise.resolve(true);
-    const outcomes = commitDirectly(base, batch, before, mayBeFollowed);
-    underway = outcomes.then(
-      () => true,
-      () => false,
-    );
-    return outcomes;
-  }
-
-  async function commit(batch: QueuedEntry[], isAnew: boolean, isGroup = false): Promise<Outcome[]> {
-    await underway;
-    if (isAnew) known = null;
-    try {
-      // Later batches wait: its items may have to be tried again, in their order.
-      const outcomes = begin(batch, false, false);
-      if (outcomes !== null) return await outcomes;
-    } catch (error) {
-      if (!(error instanceof BuiltOnOther)) throw error;
-    }
-    batches += 1;
-    return commitLocked(batch, isGroup);
-  }
-
-  return {
-    commit,
-    send: (batch, isBehind) => begin(batch, isBehind, true),
-    places: () => known?.places,
-    count: () => batches,
-  };
 }

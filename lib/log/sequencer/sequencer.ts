@@ -1,7 +1,7 @@
 /**
  * The one sequencer of a database's log. Life of a leaf: `submit` puts an item into the queue; while one batch
  * commits the next gathers, so a lone item doesn't wait; a batch is stored at once (append.ts); only after the
- * commit (append.ts), and the lock's and the fork guard's note of it, do receipts leave the process. The database gives
+ * commit (committer.ts), and the lock's and the fork guard's note of it, do receipts leave the process. The database gives
  * a verdict for each item that can't be stored: those get their answers, and the rest goes again without them.
  */
 
@@ -12,14 +12,8 @@ import { AppError } from "#lib/errors";
 import { count, measure } from "#lib/instrumentation";
 import type { SigningKeys } from "#lib/log/signing/signing-keys";
 import type { Logger } from "#lib/logger";
-import {
-  BuiltOnOther,
-  type CommittedHead,
-  createCommitter,
-  Refused,
-  type Signing,
-  wholeFailure,
-} from "./append";
+import { Refused, type Signing } from "./append";
+import { BuiltOnOther, type CommittedHead, createCommitter, wholeFailure } from "./committer";
 import {
   type Group,
   GroupRefused,
