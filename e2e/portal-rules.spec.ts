@@ -78,6 +78,7 @@ test("rules are written, compared with what happened, saved, and in effect", { t
   await page.getByRole("button", { name: "Save rules" }).click();
   await expect(page.getByText("Rules saved.")).toBeVisible();
   await expect(page.locator("[aria-live]:focus")).toHaveText("Rules saved.");
+  await expect(page.getByText("never-delete: this forbid applies only if")).toBeVisible();
   await expect(page.getByRole("row", { name: /enforced/ })).toBeVisible();
   expect(await pay("30")).toMatchObject({ status: "approved", decided_by: { kind: "rule" } });
   expect(await pay("900")).toMatchObject({ status: "pending" });

@@ -379,7 +379,7 @@ it("changes which emails a person gets for the organization that the form names,
   expect(await settings()).toMatchObject({ requests: "all", decisions: true, reminders: false });
 });
 
-it("says in words that rules were compared and not saved, where the focus goes", async () => {
+it("says in words that rules were compared and not saved, where the focus goes; and of saved ones what is easily passed", async () => {
   const saveRules = actions.find(([name]) => name.startsWith("(account)/rules/actions.ts"))?.[1];
   const fields = { text: "", mode: "log_only", fallback: "ask", version: "0", intent: "compare" };
   const shown = { [shownOrganizationField]: person.organizationId };
@@ -387,6 +387,15 @@ it("says in words that rules were compared and not saved, where the focus goes",
     status: "done",
     message: "Compared. Nothing was saved.",
     values: fields,
+  });
+  const text = '@id("no") forbid (principal, action, resource == Tool::"wire");';
+  expect(
+    await saveRules?.(idle, formOf({ ...shown, ...fields, text, mode: "enforce", intent: "save" })),
+  ).toMatchObject({
+    message: "Rules saved.",
+    result: {
+      warnings: [{ message: expect.stringContaining('applies only if “resource == Tool::"wire"”: a') }],
+    },
   });
 });
 

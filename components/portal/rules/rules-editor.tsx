@@ -14,7 +14,7 @@ import type { RulesFormResult } from "#lib/api/schemas/portal";
 import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
 import { rulesTemplates } from "#lib/protocol/policy/templates";
 import { RulesDiff } from "./rules-diff";
-import { SimulationView } from "./simulation-view";
+import { RulesWarnings, SimulationView } from "./simulation-view";
 
 const modes = [
   { value: "off", label: "Off" },
@@ -218,6 +218,7 @@ function VersionEditor({ form: [answer, submit, isPending], rules, isOnlyOwner }
         </Button>
       </div>
       <FormStatus state={state} />
+      {result?.kind === "saved" ? <RulesWarnings warnings={result.warnings} /> : null}
       {result?.kind === "compared" && isCompared ? (
         <>
           {text === rules.text ? null : (

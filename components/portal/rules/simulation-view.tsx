@@ -37,6 +37,13 @@ function describeDifferences({ requests, differences: { length } }: SimulateResp
   return `${length} of your last ${requests} requests would have another answer`;
 }
 
+export const RulesWarnings = ({ warnings }: Pick<SimulateResponse, "warnings">) =>
+  warnings.map(({ line, column, message }) => (
+    <Callout key={`${line} ${column} ${message}`} tone="warn" title={`Line ${line}`}>
+      {message}
+    </Callout>
+  ));
+
 function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
   const { requests, erased, differences, would, unused, warnings } = simulation;
   const left = erased === 0 ? "" : ` ${formatCount(erased, "erased request")} could not be evaluated.`;
@@ -50,11 +57,7 @@ function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
           </p>
         )}
       </Callout>
-      {warnings.map(({ line, column, message }) => (
-        <Callout key={`${line} ${column} ${message}`} tone="warn" title={`Line ${line}`}>
-          {message}
-        </Callout>
-      ))}
+      <RulesWarnings warnings={warnings} />
       {unused.length === 0 || requests === 0 ? null : (
         <Callout tone="warn" title={`Decided nothing: ${unused.join(", ")}`}>
           If you expected a rule to apply, check its names: tools and agents are compared exactly.

@@ -24,7 +24,7 @@ import {
 } from "./key-choices";
 import { keyRequestBody } from "./keys";
 import { agentSlug, approverName, boundedText } from "./primitives";
-import { putRulesBody, type SimulateResponse } from "./rules";
+import { putRulesBody, type RulesWarning, type SimulateResponse } from "./rules";
 import { createWebhookBody } from "./webhooks";
 
 const email = keyRequestBody.shape.email;
@@ -482,7 +482,7 @@ export interface UnfinishedRequest {
 export type RulesFormResult =
   | { kind: "problems"; problems: RulesProblem[] }
   | { kind: "compared"; simulation: SimulateResponse }
-  | { kind: "saved"; counts: boolean };
+  | { kind: "saved"; warnings: RulesWarning[] };
 
 /* The portal's search: what its route takes and answers. */
 

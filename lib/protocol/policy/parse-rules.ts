@@ -159,7 +159,7 @@ function inspectPolicy({ effect, resource, conditions }: CedarPolicy): PolicyFin
       ...findTextMistakes(nodes),
       ...(hasEscapedStar(nodes)
         ? [
-            "an escaped star (\\*) in `like` is read differently by other engines: compare with == or leave it out",
+            "an escaped star (\\*) in “like” is read differently by other engines: compare with == or leave it out",
           ]
         : []),
     ],
@@ -167,7 +167,7 @@ function inspectPolicy({ effect, resource, conditions }: CedarPolicy): PolicyFin
       presence === undefined
         ? []
         : [
-            `this forbid applies only if \`${presence}\`: a request without it passes. Permit what may go instead, and leave everything else to people`,
+            `this forbid applies only if “${presence}”: a request without it passes. Permit what may go instead, and leave everything else to people`,
           ],
     forbidsDetails:
       isForbid && nodes.some((node) => ["details", "typed"].includes(readPath(node)?.[0] ?? "")),

@@ -112,6 +112,12 @@ export const simulateOwnRules = forRole(
     simulateRules(context, organizationId, body),
 );
 
+export const findOwnWarnings = forRole(
+  "rules",
+  async (context: RulesContext, { organizationId }: MemberPrincipal, text: string) =>
+    findWarnings(context, organizationId, text),
+);
+
 export const saveOwnRules = forRole("rules", saveRules);
 
 export const rulesHandlers: Handlers<typeof specs, RulesContext> = {

@@ -5,7 +5,12 @@ import { type FormState, readForm } from "#lib/api/schemas/form-state";
 import { proposalForm, type RulesFormResult, rulesForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
 import { runCancelAuthorization, runTakeBack } from "#lib/server/pages/shared-actions";
-import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/services/policies/read";
+import {
+  findOwnProblems,
+  findOwnWarnings,
+  saveOwnRules,
+  simulateOwnRules,
+} from "#lib/services/policies/read";
 import { confirmProposal, dropProposal } from "#lib/services/policies/versions";
 
 type State = FormState<RulesFormResult>;
@@ -34,7 +39,8 @@ export async function changeRules(_state: State, form: FormData): Promise<State>
       const change = { text, mode, fallback, version, require_second_owner: input.second_owner === "on" };
       const counts = await saveOwnRules(context, person, change);
       const message = counts ? "Rules saved." : "Change proposed. Another owner must confirm it.";
-      return { message, result: { kind: "saved", counts } };
+      const warnings = await findOwnWarnings(context, person, text);
+      return { message, result: { kind: "saved", warnings } };
     },
   );
   if (state.result?.kind === "saved") revalidatePath(path);
