@@ -8,7 +8,7 @@ import path from "node:path";
 import { ml_dsa44 } from "@noble/post-quantum/ml-dsa.js";
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { bindRequest, type HumanAuthorization, requestHash } from "#lib/protocol/approval/approval";
-import { usableUntil } from "#lib/protocol/approval/decided-by";
+import { type GrantTerms, usableUntil } from "#lib/protocol/approval/decided-by";
 import {
   base64Decode,
   base64Encode,
@@ -20,6 +20,14 @@ import {
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { computeKeyId } from "#lib/protocol/keys/ed25519";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
+import {
+  type Derivation,
+  deriveStanding,
+  type PastRequest,
+  suggestDefaults,
+  suggestRules,
+  suggestStanding,
+} from "#lib/protocol/policy/suggest";
 import { disclosureMessages, PUBLIC_MESSAGE_NAMES, zkPredicate } from "#lib/protocol/presentation/disclosure";
 import { derivePresentation, signMessages } from "#lib/protocol/presentation/presentation";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
@@ -74,6 +82,8 @@ import {
   makePlantedPack,
   ruledBy,
   signedTerms,
+  timeAt,
+  toPast,
 } from "./signed-packs";
 
 export const conformanceVersion = 1;
@@ -1152,6 +1162,44 @@ async function addSignedPacks(
         }),
       ),
     ),
+  );
+  const derive =
+    (lie: Partial<GrantTerms> = {}) =>
+    async (log: SignedLog) => {
+      const past: PastRequest[] = [];
+      for (let i = 0; i < 5; i += 1) {
+        const approval = approveByPeople(i, i, {
+          ...{ tool: "bank.transfer", created_at: `2026-11-${19 + (i % 2)}T07:00:00.000Z` },
+          ...{ amount: { value: `${10 + i}`, currency: "EUR" }, details: { complete: true, types: "ss" } },
+        });
+        const context = { customer: "Example Ltd", invoice: `INV-${i}` };
+        const rules = ruledBy("", approval.request, context);
+        past.push(toPast(approval.request, context));
+        await log.decide("approved", i, { approval, decided_by: { kind: "people" }, rules });
+      }
+      const [found] = suggestRules(past, { ...suggestDefaults, withMoney: true });
+      const to = timeAt(8);
+      const terms = found && suggestStanding(found.bounds, to, past);
+      if (!terms) throw new Error("these suggest nothing");
+      const derivation: Derivation = {
+        ...{ version: 1, policy_id: found.policyId, bounds: found.bounds, requests: found.covers },
+        ...{ from: "2026-11-01T00:00:00.000Z", to, approvals: 5, days: 2, salt: "AAAAAAAAAAAAAAAAAAAAAA==" },
+      };
+      const grant = deriveStanding({ ...terms, ...lie }, derivation);
+      await log.decide("approved", 9, {
+        ...{
+          approval: approveByPeople(9, 9, { grant }),
+          derivation: { ...derivation } as unknown as JsonObject,
+        },
+      });
+    };
+  add("a standing approval derived from five approvals", "incomplete", await make(derive()), {
+    checks: { derivations: "pass" },
+  });
+  add(
+    "signed: a derived standing approval of more than was approved",
+    "derivations",
+    await make(derive({ max_budget: "60.01" })),
   );
   add("planted requests", "incomplete", await makePlantedPack({}), {
     checks: { "planted requests": "pass" },

@@ -34,6 +34,7 @@ import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack
 import { buildRosterStatement } from "#lib/protocol/passkey/roster";
 import { buildRulesetStatement, type RulesetVersion } from "#lib/protocol/policy/replay";
 import { type RuleContext, ruleContextHash, rulesetHash } from "#lib/protocol/policy/rule-context";
+import type { PastRequest } from "#lib/protocol/policy/suggest";
 import {
   type AgentChangeKind,
   agentTag,
@@ -423,6 +424,14 @@ export async function makePlantedPack({
     },
   });
 }
+
+/** As suggestions look at it. */
+export const toPast = (request: ApprovalRequest, context: Record<string, string>): PastRequest => ({
+  ...{ hash: canonicalHash(request as unknown as JsonObject), agent: request.agent_slug },
+  ...{ action: request.action, tool: request.tool ?? null, amount: request.amount ?? null },
+  ...{ context, isComplete: true, isHeld: false, isTest: false, outcome: "approved" },
+  ...{ created_at: request.created_at, decided_at: timeAt(0) },
+});
 
 /** Context that rules saw of a request, and what they said. */
 export function ruledBy(

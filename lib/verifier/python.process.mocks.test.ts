@@ -26,7 +26,6 @@ import { type RosterHead, rosterHash } from "#lib/protocol/passkey/roster";
 import {
   type Derivation,
   deriveStanding,
-  type PastRequest,
   suggestDefaults,
   suggestRules,
   suggestStanding,
@@ -89,6 +88,7 @@ import {
   signedPeriod,
   signedTerms,
   timeAt,
+  toPast,
 } from "#support/signed-packs";
 import { verifyInBrowser } from "./browser";
 
@@ -815,21 +815,7 @@ async function makeDerivedPack(n: number, random: Random): Promise<Uint8Array> {
     const invoice = `INV-${!isStanding && random(40) === 0 ? 1 : i}`;
     past.push({ request, context: { customer, invoice } });
   }
-  const rows = past.map(({ request, context }) => ({
-    ...{
-      hash: canonicalHash(request as unknown as JsonObject),
-      agent: request.agent_slug,
-      action: request.action,
-    },
-    ...{ tool: request.tool ?? null, amount: request.amount ?? null, context, isComplete: true },
-    ...{
-      created_at: request.created_at,
-      decided_at: timeAt(0),
-      outcome: "approved",
-      isHeld: false,
-      isTest: false,
-    },
-  })) as PastRequest[];
+  const rows = past.map(({ request, context }) => toPast(request, context));
   const lie = isStanding ? 7 : random(8);
   // Chosen ones: another request had a value that is left open.
   if (lie === 0)
