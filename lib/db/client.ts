@@ -77,20 +77,17 @@ export async function withStartLock<T>(database: Database, work: (tx: Executor) 
   });
 }
 
-/** Until the driver has every statement that was asked for: it takes each within its turn of the event loop. */
-export const untilSent = () => new Promise((turn) => setImmediate(turn));
-
 /**
- * Statements of one transaction in one round trip: the first runs before the others, each with a snapshot of its own, and
- * none waits for another's answer. Settles when all have, so that none is left behind to be sent after a rollback.
+ * Statements of one transaction in one round trip: sent in the order of the steps, each with a snapshot of its own, and none
+ * waits for another's answer. A step asks before it waits for anything. Settles when all have, so that none is left behind to
+ * be sent after a rollback.
  */
 export async function pipeline<Steps extends (() => Promise<unknown>)[]>(
   ...steps: Steps
 ): Promise<{ [Index in keyof Steps]: Awaited<ReturnType<Steps[Index]>> }> {
-  const first = Promise.allSettled(steps.slice(0, 1).map((step) => step()));
-  await untilSent();
-  const others = Promise.allSettled(steps.slice(1).map((step) => step()));
-  const values = [...(await first), ...(await others)].map((one) => {
+  // Called one by one, all within one turn: the driver takes what each asks in the same order.
+  const settled = await Promise.allSettled(steps.map(async (step) => step()));
+  const values = settled.map((one) => {
     if (one.status === "rejected") throw one.reason;
     return one.value;
   });

@@ -6,7 +6,7 @@
 
 import { sql } from "drizzle-orm";
 import type { Actor } from "#lib/api/http/context";
-import { type Executor, untilSent } from "#lib/db/client";
+import type { Executor } from "#lib/db/client";
 import type { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { type LogEntryKind, type Placed, submitSigned } from "#lib/log/sequencer/entry";
@@ -47,10 +47,8 @@ interface AtOnceItem extends DecisionLeaf {
 async function admit(tx: Executor, items: AtOnceItem[]): Promise<(AppError | null)[]> {
   const verdicts: (AppError | null)[] = [];
   for (const item of items) {
-    // Rows of the request before: this one's reads must see them, and its rollback must leave them.
-    if (verdicts.length > 0) await untilSent();
     try {
-      // Roll back the writes of a refused request, so that they aren't committed with the others.
+      // Sent after the rows of the request before, which its reads see and its rollback leaves.
       const [made] = await Promise.all([item.make(tx, item.signer), tx.execute(sql`SAVEPOINT request`)]);
       made.written.catch(() => {});
       item.made = made;
