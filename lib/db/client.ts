@@ -99,10 +99,6 @@ export async function queryRows<T>(executor: Executor, statement: SQL): Promise<
   return (await executor.execute(statement)) as unknown as T[];
 }
 
-/**
- * A list as PostgreSQL reads it from text (manual, section 8.15.2). Drivers guess the types of lists, each its own way;
- * text they pass on as it is, and the server knows what it expects.
- */
 export type ArrayElement = string | number | boolean | Uint8Array | null | undefined;
 
 /** A comma, a brace, a quote, a backslash, white space, the word NULL or nothing at all must be quoted. */
@@ -116,6 +112,10 @@ function writeElement(element: ArrayElement): string {
   return needsQuotes.test(text) ? `"${text.replaceAll(/["\\]/g, "\\$&")}"` : text;
 }
 
+/**
+ * A list as PostgreSQL reads it from text (manual, section 8.15.2). Drivers guess the types of lists, each its own way;
+ * text they pass on as it is, and the server knows what it expects.
+ */
 export function arrayLiteral(elements: readonly ArrayElement[]): string {
   return `{${elements.map(writeElement).join(",")}}`;
 }

@@ -51,7 +51,9 @@ import { findAgent } from "#lib/services/agents/agents";
 import { isLiveKey } from "#lib/services/keys/api-keys";
 import type { Context } from "./context";
 import { logPlanted, openedFrom, openPlanted } from "./decision/planted";
-import { buildRequest, notifyApprovers, prepareRequest } from "./request/request";
+import { buildRequest } from "./request/build-request";
+import { notifyApprovers } from "./request/notify-approvers";
+import { prepareRequest } from "./request/request";
 import { byPeople, parseContext, parseRequest, parseRequestedBy } from "./rows";
 
 const scheduleDays = 30;

@@ -26,6 +26,7 @@ import { lockOrganization } from "#lib/services/accounts/organizations";
 import { agentFrozen } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import { wakeupName } from "#lib/services/approvals/read";
+import { computeFingerprint, type Hidden } from "#lib/services/approvals/request/build-request";
 import { DecidedOtherwise } from "#lib/services/approvals/request/decide-automatically";
 import {
   type Demands,
@@ -33,13 +34,8 @@ import {
   readStanding,
   type Standing,
 } from "#lib/services/approvals/request/evaluate-policy";
-import {
-  applyJudged,
-  computeFingerprint,
-  type Hidden,
-  insertRequest,
-  notifyApprovers,
-} from "#lib/services/approvals/request/request";
+import { notifyApprovers } from "#lib/services/approvals/request/notify-approvers";
+import { applyJudged, insertRequest } from "#lib/services/approvals/request/request";
 import { readRequester, requireEnrolled } from "#lib/services/approvals/request/required-groups";
 import {
   type AuthorizationRow,

@@ -1,34 +1,23 @@
-/** POST /v1/authorize: a request is built once, and its canonical bytes are what is approved, by people or without. */
+/** POST /v1/authorize: one transaction reads what concerns a request, judges and stores it, and decides it if nobody is asked. */
 
-import { and, eq, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
 import { type Actor, type KeyPrincipal, toActor } from "#lib/api/http/context";
 import { completeIdempotent, type IdempotencyHold } from "#lib/api/http/idempotency";
 import type { AuthorizeResponse } from "#lib/api/schemas/authorization-state";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
-import { type Executor, pipeline, queryRows } from "#lib/db/client";
-import { approvers, authorizationRequests, requestApprovers } from "#lib/db/schema";
+import { type Executor, pipeline } from "#lib/db/client";
+import { authorizationRequests } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { requireReceiver } from "#lib/jobs/guarded-request";
 import { amountUnits } from "#lib/protocol/approval/amount";
 import { type ApprovalRequest, findEnvironment, requestHash } from "#lib/protocol/approval/approval";
-import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
-import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { MAX_GRANT_DAYS } from "#lib/protocol/approval/grant";
-import {
-  contextHash,
-  hashEntries,
-  type ShownNames,
-  type SignedDetails,
-  writeTypes,
-} from "#lib/protocol/approval/shown-content";
-import { authorizationRequestId, base64Encode, hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
+import { base64Encode, hexDecode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { type Derivation, deriveStanding } from "#lib/protocol/policy/suggest";
-import { findDeputies, readTurns } from "#lib/services/accounts/approver-groups";
+import type { Derivation } from "#lib/protocol/policy/suggest";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { readIdentity } from "#lib/services/accounts/domains";
 import { lockOrganization } from "#lib/services/accounts/organizations";
-import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/services/agents/agents";
+import { claimAgents, type FoundAgent, findAgent, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
 import { deriveCode, secretCode } from "#lib/services/approvals/decision/confirmation-code";
 import { findOwn } from "#lib/services/approvals/decision/decide";
@@ -43,6 +32,7 @@ import {
 } from "#lib/services/approvals/rows";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { RulesOverdueError } from "#lib/services/policies/engine";
+import { buildRequest, computeFingerprint, type Hidden, signDetails } from "./build-request";
 import { DecidedOtherwise, decideAutomatically } from "./decide-automatically";
 import {
   applyObligations,
@@ -54,6 +44,7 @@ import {
   readStanding,
   type Standing,
 } from "./evaluate-policy";
+import { notifyApprovers } from "./notify-approvers";
 import {
   countPast,
   describeAsker,
@@ -63,121 +54,6 @@ import {
   readRequester,
   requireEnrolled,
 } from "./required-groups";
-
-/* The request as it will be hashed, from what the caller sent and what the service knows at that moment. */
-
-const defaultMinutes = 30;
-
-/** Identifies equal requests, whoever makes them when, and whoever they say asks. */
-export function computeFingerprint(
-  organizationId: string,
-  body: Omit<AuthorizeBody, "expires_in_minutes">,
-): Uint8Array {
-  const { agent_slug, action, context, inputs_hash, tool, amount, grant } = body;
-  return sha256(
-    canonicalBytes([
-      organizationId,
-      slugKey(agent_slug),
-      action,
-      context ?? {},
-      inputs_hash ?? null,
-      tool ?? null,
-      amount ?? null,
-      grant ? ({ ...buildTerms(grant) } as JsonObject) : null,
-    ]),
-  );
-}
-
-/** Content that the approval page shows and the public object hides: salted, and as it is at this moment. */
-export interface Hidden {
-  salt: string;
-  names: ShownNames;
-  requestedBy: RequestedBy;
-}
-
-export interface RequestFacts {
-  organizationId: string;
-  body: AuthorizeBody;
-  agent: FoundAgent | null;
-  hidden: Hidden;
-  createdAt: Date;
-  demands: Demands;
-  requester: Requester;
-  derivation?: Derivation | undefined;
-}
-
-/** As the caller asks for it, before the rules have a say. */
-const ownDemands = (
-  { settings }: Pick<Context, "settings">,
-  { required_level, approvals_required }: AuthorizeBody,
-  groups: readonly NamedGroup[],
-): Demands => ({
-  required_level: required_level ?? (settings.worldId === "none" ? "none" : "device"),
-  isLevelChosen: required_level != null,
-  approvals_required: groups.reduce((sum, { count }) => sum + count, 0) || (approvals_required ?? 1),
-  required_approvers: groups.map(({ group, count }) => ({ group, count })),
-  groupNames: groups.map(({ name }) => name),
-});
-
-/** In one form, and only what is there: this is what gets hashed. */
-function buildTerms(
-  grant: NonNullable<AuthorizeBody["grant"]>,
-  derivation: Derivation | null = null,
-): GrantTerms {
-  const { tools, actions, max_calls, max_amount, max_budget, currency, expires_at, context } = grant;
-  const terms = {
-    ...(tools && { tools }),
-    ...(actions && { actions }),
-    max_calls,
-    ...(max_amount != null && { max_amount }),
-    ...(max_budget != null && { max_budget }),
-    ...(currency != null && { currency }),
-    expires_at: new Date(expires_at).toISOString(),
-    ...(context && Object.keys(context).length > 0 && { context }),
-  };
-  return derivation === null ? terms : deriveStanding(terms, derivation);
-}
-
-const signDetails = ({ context, details }: Pick<AuthorizeBody, "context" | "details">): SignedDetails => ({
-  complete: details?.complete ?? false,
-  types: writeTypes(context ?? {}, details?.types ?? {}),
-});
-
-export function buildRequest(context: Context, facts: RequestFacts): ApprovalRequest {
-  const { organizationId, body, agent, hidden, createdAt, demands, requester } = facts;
-  const { tool, amount, inputs_hash, details, usable_for_seconds } = body;
-  const minutes = body.expires_in_minutes ?? defaultMinutes;
-  const { salt: context_salt, names, requestedBy } = hidden;
-  const requested_by = { ...requestedBy } as unknown as JsonObject;
-  const shown = { context: body.context ?? {}, context_salt, ...names, requested_by };
-  return {
-    request_id: authorizationRequestId(context.random(16)),
-    origin: context.settings.baseUrl,
-    organization: organizationId,
-    agent_slug: agent?.slug ?? body.agent_slug,
-    agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
-    action: body.action,
-    ...(typeof tool === "string" && { tool }),
-    ...(amount && { amount }),
-    context_hash: contextHash(hidden.salt, body.context ?? {}, hidden.names, hidden.requestedBy),
-    ...(typeof inputs_hash === "string" && { inputs_hash }),
-    // Version 2 only for what is version 2 anyway: verifiers of 1.0.0 read all else.
-    ...(details && { details: signDetails(body), entries_hash: hashEntries(shown) }),
-    ...(body.amendable && body.amendable.length > 0 && { amendable: body.amendable.toSorted() }),
-    required_level: demands.required_level,
-    approvals_required: demands.approvals_required,
-    required_approvers: demands.required_approvers,
-    requester_may_approve: requester.mayApprove,
-    ...(requester.id !== null && { requester_id: requester.id }),
-    grant: body.grant ? buildTerms(body.grant, facts.derivation) : null,
-    ...(typeof usable_for_seconds === "number" && { usable_for_seconds }),
-    created_at: createdAt.toISOString(),
-    expires_at: new Date(createdAt.getTime() + minutes * 60_000).toISOString(),
-    salt: base64Encode(context.random(16)),
-  };
-}
-
-/* Loads the input of a request once in its transaction, and decides it. */
 
 export interface AuthorizeInput {
   principal: KeyPrincipal;
@@ -232,6 +108,19 @@ function requireDeciders({ settings }: Context, { required_approvers: required }
     "must name a group of your organization: on this service its enrolled approvers decide, with passkeys",
   );
 }
+
+/** As the caller asks for it, before the rules have a say. */
+const ownDemands = (
+  { settings }: Pick<Context, "settings">,
+  { required_level, approvals_required }: AuthorizeBody,
+  groups: readonly NamedGroup[],
+): Demands => ({
+  required_level: required_level ?? (settings.worldId === "none" ? "none" : "device"),
+  isLevelChosen: required_level != null,
+  approvals_required: groups.reduce((sum, { count }) => sum + count, 0) || (approvals_required ?? 1),
+  required_approvers: groups.map(({ group, count }) => ({ group, count })),
+  groupNames: groups.map(({ name }) => name),
+});
 
 export async function previewDecision(
   context: Context,
@@ -498,79 +387,6 @@ async function keepAnswer(
     authorizationId: answer.request_id,
     expiresAt: new Date(answer.expires_at),
   });
-}
-
-/*
- * Whom a request names, and the notices that they get of it. That it has been decided is written by a trigger of the
- * requests' table.
- */
-
-/** In the organization's transaction. `names`: names or ids; null: its default group, if it has one. Minutes by person. */
-async function findNamed(
-  tx: Executor,
-  organizationId: string,
-  names: readonly string[] | null,
-): Promise<Map<string, number>> {
-  if (names?.length === 0) return new Map();
-  const isNamed =
-    names === null
-      ? approvers.is_default
-      : or(inArray(approvers.name, [...names]), inArray(sql`${approvers.id}::text`, [...names]));
-  const found = await tx
-    .select({ id: approvers.id, name: approvers.name, email: approvers.email })
-    .from(approvers)
-    .where(
-      and(
-        eq(approvers.organization_id, organizationId),
-        isNotNull(approvers.name),
-        ne(approvers.status, "removed"),
-        isNamed,
-      ),
-    );
-  const unknown = (names ?? []).findIndex(
-    (name) => !found.some((one) => one.name === name || one.id === name),
-  );
-  if (unknown >= 0)
-    throw fieldError(
-      "validation_error",
-      `approvers.${unknown}`,
-      "is not the name or id of an approver or group of your organization",
-    );
-  const groups = found.flatMap(({ id, email }) => (email === null ? [id] : []));
-  const people = found.flatMap(({ id, email }) => (email === null ? [] : [id]));
-  return readTurns(tx, { people, groups });
-}
-
-/** A quarter of the request's time before it ends, and at most an hour. */
-const remindedAt = sql`r.expires_at - least(interval '1 hour', (r.expires_at - r.created_at) / 4)`;
-
-/** The notices of a new request, for everyone who wants them; how many people get the link when this transaction ends. */
-export async function notifyApprovers(
-  tx: Executor,
-  request: { id: string; organizationId: string },
-  names: readonly string[] | null | undefined,
-): Promise<number> {
-  const turns = await findNamed(tx, request.organizationId, names ?? null);
-  for (const { id, replaced } of await findDeputies(tx, [...turns.keys()]))
-    turns.set(id, Math.min(turns.get(replaced) ?? 0, turns.get(id) ?? Number.POSITIVE_INFINITY));
-  if (turns.size > 0)
-    await tx
-      .insert(requestApprovers)
-      .values([...turns.keys()].map((approver_id) => ({ request_id: request.id, approver_id })));
-  const delays = JSON.stringify(Object.fromEntries(turns));
-  const turn = sql`clock_timestamp() + make_interval(mins => coalesce((${delays}::jsonb ->> a.approver_id::text)::int, 0))`;
-  const written = await queryRows<{ kind: string }>(
-    tx,
-    sql`
-    INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
-    SELECT a.request_id, k.kind, a.approver_id, a.organization_id, 'pending', k.due
-    FROM request_audience a JOIN shown_requests r ON r.id = a.request_id
-    CROSS JOIN LATERAL (VALUES ('waiting', a.waiting, ${turn}), ('reminder', a.reminder, ${remindedAt}))
-      AS k (kind, is_wanted, due)
-    WHERE a.request_id = ${request.id} AND k.is_wanted AND k.due < r.expires_at
-    RETURNING kind`,
-  );
-  return written.filter(({ kind }) => kind === "waiting").length;
 }
 
 function tooManyPending(who: string, limit: number): AppError {
