@@ -7,7 +7,7 @@ import type { App } from "#lib/server/app";
 import { takePreloadedData } from "#lib/server/next/page-cache";
 import { findLandingExample } from "#lib/server/pages/public-pages";
 import { getApp } from "#lib/server/singleton";
-import type { ExampleAttestation } from "#lib/services/attestations/feed";
+import type { ExampleAttestation } from "#lib/services/attestations/list";
 
 async function findExample(app: App) {
   const handedOver = takePreloadedData<ExampleAttestation | null>(app, await headers());

@@ -212,7 +212,7 @@ export async function requireCommits(client: postgres.Sql, url: string): Promise
   });
 }
 
-/** Asks again and again, as a plain text: who builds an index waits for the snapshot of a statement that waits, or of one before it. */
+/** Asks again and again, as a plain text: who builds an index waits for the snapshot of any statement that waits. */
 async function lockStart(tx: postgres.TransactionSql): Promise<void> {
   const ask = () => tx.unsafe(`SELECT pg_try_advisory_xact_lock(${startLockKey}) AS is_held`);
   while ((await ask())[0]?.["is_held"] !== true) await sleep(100);

@@ -1,4 +1,4 @@
-/** How long statements, locks and transactions of PostgreSQL may take: set for a session, or behind a pooler for each transaction. */
+/** Limits on the time of PostgreSQL's statements, locks and transactions: set for a session, or for each transaction of a pooler. */
 import type postgres from "postgres";
 
 /* How statements of the hot path are planned. */

@@ -48,7 +48,7 @@ export const authorizationRequests = pgTable(
     currency: text(),
     /** The request of the standing approval that approved this one. */
     grant_id: text(),
-    /** Canonical JSON of what the rules were evaluated over (lib/protocol/policy/rule-context.ts); without rules there is none. */
+    /** Canonical JSON of what the rules were evaluated over (lib/protocol/policy/rule-context.ts); null without rules. */
     rule_context: text(),
     /** JSON of what they said. */
     rule_outcome: text(),
@@ -209,8 +209,8 @@ export const grants = pgTable(
 );
 
 /*
- * Who is notified of authorization requests. Notices are the outbox of their mails: lib/services/approvals/request/request.ts and a
- * trigger write them in the transaction that makes or ends the request, so neither is ever without the other. They hold
+ * Who is notified of authorization requests. Notices are the outbox of their mails: lib/services/approvals/request/
+ * notify-approvers.ts and a trigger write them in the transaction that makes or ends the request, so neither is ever without the other. They hold
  * no content: a mail is written from the request when it is sent.
  */
 
@@ -226,7 +226,7 @@ export const approvers = pgTable(
     name: text(),
     /** Null for a group. */
     email: text(),
-    /** Only the confirmed get mail. `left`: they unsubscribed; `removed`: an owner took them off; `deactivated`: the directory did. */
+    /** Only the confirmed get mail. `left`: unsubscribed; `removed`: an owner took them off; `deactivated`: the directory did. */
     status: text({ enum: ["invited", "confirmed", "left", "removed", "deactivated"] }).notNull(),
     /** When the mail that asks for the confirmation was sent last. */
     invited_at: at("invited_at"),
@@ -314,7 +314,7 @@ export const deputies = pgTable(
   (t) => [index("deputies_deputy").on(t.deputy_id)],
 );
 
-/** Decisions on the approval page, after reading it to the end or not, of groups whose attention is measured: no person, no request. */
+/** Decisions on the approval page, read to the end or not, of groups whose attention is measured: no person, no request. */
 export const groupReadings = pgTable(
   "group_readings",
   {

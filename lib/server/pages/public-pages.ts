@@ -16,7 +16,8 @@ import {
 } from "#lib/protocol/statement/human-approval";
 import { readIdentity } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
-import { type ExampleAttestation, readAgentFeed, readExample } from "#lib/services/attestations/feed";
+import { readAgentFeed } from "#lib/services/attestations/feed";
+import { type ExampleAttestation, readExample } from "#lib/services/attestations/list";
 import { type RecordSummary, readNeighbours, readRecordSummary } from "#lib/services/attestations/record";
 import type { StoredAttestation } from "#lib/services/attestations/stored-receipt";
 import { cacheVerification, parseObject } from "#lib/services/attestations/verify";

@@ -1,4 +1,4 @@
-/** Agents' registered identities (docs/wire.md, Agents). A change applies to later attestations only. */
+/** Agents' registered identities (docs/wire.md, Agents), and their stop. A change applies to later attestations only. */
 
 import { and, count, desc, eq, isNotNull, isNull, lt, ne } from "drizzle-orm";
 import type { z } from "zod";
@@ -249,13 +249,12 @@ interface FreezeContext extends AccountsContext {
   agents: { delete(name: string): unknown };
 }
 
-const { id, frozen_at } = agents;
-
 /**
  * The stop button. From the commit on, a frozen agent's requests are denied, and its approvals can be neither given, claimed
  * nor used. What it does all the same can still be attested, with a warning in the signed bytes.
  */
 async function setFrozen(tx: Executor, agentId: string, at: Date | null): Promise<AppError | null> {
+  const { id, frozen_at } = agents;
   const isOther = at === null ? isNotNull(frozen_at) : isNull(frozen_at);
   const changed = await tx
     .update(agents)
@@ -271,12 +270,13 @@ async function holdFreezer(tx: Executor, principal: Principal, isFrozen: boolean
   await lockAndRecheckKey(tx, principal, "freeze");
 }
 
-async function change(
+/** Freezing a frozen agent changes nothing, and neither does its new reason. */
+async function changeFreeze(
   context: FreezeContext,
   principal: Principal,
   slug: string,
-  reason: string | null,
   isFrozen: boolean,
+  reason: string | null,
 ): Promise<IdentityResponse> {
   const { db } = context.database;
   const agent = await findAgent(db, slug);
@@ -301,13 +301,6 @@ async function change(
   return readIdentity(db, slug);
 }
 
-/** Freezing a frozen agent changes nothing, and neither does its new reason. */
-const freezeAgent = (context: FreezeContext, principal: Principal, slug: string, reason: string) =>
-  change(context, principal, slug, reason, true);
-
-const unfreezeAgent = (context: FreezeContext, principal: Principal, slug: string, reason: string | null) =>
-  change(context, principal, slug, reason, false);
-
 export const agentFrozen = () =>
   new AppError("agent_frozen", "the organization has frozen this agent; stop, and report to your operator");
 
@@ -331,12 +324,20 @@ export const agentsHandlers: Handlers<Omit<typeof specs, "agentFeed" | "agentRec
     body: await putTools(call.context, call.principal, readSlug(call.params), call.body),
   }),
   freezeAgent: async (call) => ({
-    body: await freezeAgent(call.context, call.principal, readSlug(call.params), call.body.reason),
+    body: await changeFreeze(call.context, call.principal, readSlug(call.params), true, call.body.reason),
   }),
   unfreezeAgent: async (call) => ({
-    body: await unfreezeAgent(call.context, call.principal, readSlug(call.params), call.body.reason ?? null),
+    body: await changeFreeze(
+      call.context,
+      call.principal,
+      readSlug(call.params),
+      false,
+      call.body.reason ?? null,
+    ),
   }),
 };
+
+/* An organization's own agents, as the portal lists and changes them. */
 
 export async function listOwnAgents(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
   const { db } = context.database;
@@ -425,7 +426,7 @@ export async function freezeOwnAgent(
   reason: string,
 ): Promise<void> {
   await requireOwnAgent(context, person, slug, "freeze");
-  await freezeAgent(context, person, slug, reason);
+  await changeFreeze(context, person, slug, true, reason);
 }
 
 export async function unfreezeOwnAgent(
@@ -435,7 +436,7 @@ export async function unfreezeOwnAgent(
   reason: string | null,
 ): Promise<void> {
   await requireOwnAgent(context, person, slug, "operate");
-  await unfreezeAgent(context, person, slug, reason);
+  await changeFreeze(context, person, slug, false, reason);
 }
 
 export async function registerOwnAgent(

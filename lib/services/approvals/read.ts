@@ -206,7 +206,9 @@ export const describeMade = (
     context,
     {
       ...row,
-      ...{ given: 0, approvedIn: null, agentFrozenAt: null },
+      given: 0,
+      approvedIn: null,
+      agentFrozenAt: null,
       millisecondsLeft: row.expires_at.getTime() - row.created_at.getTime(),
       organizationName: row.organization_name,
       agentName: row.agent_name,
@@ -303,6 +305,8 @@ export async function listAuthorizations(context: Context, principal: Principal,
     next_cursor: nextCursor,
   };
 }
+
+/* What an owner opens of an approval for an auditor (docs/decisions/0051-opening-names-to-an-auditor.md). */
 
 /** `payee`: the one detail that names it, where it can be opened alone. `all`: everything that the page showed, and names. */
 const openingChoices = ["none", "payee", "all"] as const;

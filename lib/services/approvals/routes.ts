@@ -46,6 +46,8 @@ import type { Context } from "./context";
 import { listAuthorizations, readAuthorization } from "./read";
 import { authorizationNotFound, readApprovalToken } from "./rows";
 
+/* POST /access/v1/evaluation: what would decide a request at this moment. Stores and counts nothing. */
+
 /** Where this body has the agent's slug. */
 const slugField = "subject.id";
 

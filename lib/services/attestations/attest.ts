@@ -191,6 +191,11 @@ async function attestAll(context: Context, wanted: readonly Wanted[]): Promise<A
   );
 }
 
+/*
+ * POST /v1/attest/batch: up to a hundred attestations in one request, each with the status and body that it would have
+ * had alone. They go into the log in the order of the request (docs/wire.md has the exceptions).
+ */
+
 interface AttestBatchInput {
   caller: KeyPrincipal;
   body: AttestBatchBody;

@@ -382,7 +382,10 @@ async function readOldAttestations(tx: Executor, { id, from, before }: Outdated)
   return rows.filter((row) => row.agent_id === rows[0]?.agent_id);
 }
 
-/** Those that can't be used any more, or have no end and are as old themselves; a standing approval's uses are explained by it, so it goes after them. */
+/**
+ * Those that can't be used any more, or have no end and are as old themselves. A standing approval explains its uses, so it
+ * goes after them.
+ */
 const isOver = ({ now, before }: Outdated) => {
   const { id, status, decided_at, revoked_at, used_at, usable_until } = authorizationRequests;
   const given = sql`EXISTS (SELECT FROM ${grants} WHERE ${grants.request_id} = ${id})`;
@@ -415,7 +418,10 @@ const isOldRequest = ({ id, from, before }: Outdated) =>
     isNotNull(authorizationRequests.context_salt),
   );
 
-/** Erases one part, approvals after the attestations that used them; `done` if nothing was left, `changed` if it is no longer to be erased. */
+/**
+ * Erases one part, approvals after the attestations that used them; `done` if nothing was left, `changed` if it is no longer
+ * to be erased.
+ */
 async function erasePart(context: Context, outdated: Outdated): Promise<"erased" | "done" | "changed"> {
   const { id: organizationId, now, before } = outdated;
   const erased = await context.database.db.transaction(async (tx) => {

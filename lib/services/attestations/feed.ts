@@ -2,35 +2,23 @@
  * GET /v1/agent/:slug: an agent's public attestations. One statement has the database digest everything that the answer is
  * made from; what it led to before is the answer. Otherwise each entry whose row has another digest is made again.
  */
-import { and, isNotNull } from "drizzle-orm";
 import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/context";
 import { SerializedJson } from "#lib/api/http/problem";
 import type { CachedResponse } from "#lib/api/http/response-cache";
 import { type FeedEntry, type FeedResponse, maxLookAlikes } from "#lib/api/schemas/identity";
 import { arrayLiteral } from "#lib/db/client";
-import { attestations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
 import { formatAmount } from "#lib/protocol/approval/amount";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
-import { hexEncode } from "#lib/protocol/encoding/bytes";
-import { type HumanApproval, isApprovalMethod } from "#lib/protocol/statement/human-approval";
-import { publicUrl } from "#lib/protocol/statement/product";
-import type { Warning } from "#lib/protocol/statement/warnings";
+import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 import { escapeHtml, formatCount, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { parseNewestKeys, selectNewestKeys } from "#lib/services/agents/agent-changes";
 import { agentNotFound, type FoundAgent, isSlug, slugKey } from "#lib/services/agents/agents";
 import { describeIdentity } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import type { ListQuery } from "#lib/services/approvals/rows";
-import {
-  type AttestationFilter,
-  containing,
-  ofOrganization,
-  readAttestations,
-  selectEntries,
-  writeEntries,
-} from "./list";
+import { type AttestationFilter, containing, selectEntries, writeEntries } from "./list";
 import { selectUnless } from "./stored-receipt";
 import { revokedIds } from "./view";
 
@@ -272,53 +260,4 @@ export function writeAtomFeed(baseUrl: string, agent: FeedResponse): string {
     "</feed>",
   ];
   return lines.join("\n");
-}
-
-export interface ExampleAttestation {
-  id: string;
-  slug: string;
-  action: string;
-  timestamp: string;
-  payloadHash: string;
-  logIndex: number;
-  approval: HumanApproval;
-  warnings: Warning[];
-  publicUrl: string;
-}
-
-/** More than one is read only because a changed row is no example. */
-const candidates = 5;
-
-/**
- * The one that is named, or an organization's newest. Null if there is none that is public and whose signature holds.
- * Never anybody's: what a stranger writes is no example of this service's.
- */
-export async function readExample(
-  context: Context,
-  wanted: { id: string } | { organizationId: string },
-): Promise<ExampleAttestation | null> {
-  const scope = "id" in wanted ? undefined : ofOrganization(wanted.organizationId);
-  const { shown } = await readAttestations(
-    context,
-    and(scope, isNotNull(attestations.payload)),
-    { isPublic: true, ...("id" in wanted && { id: wanted.id }) },
-    { limit: candidates },
-  );
-  for (const { row, statement, warnings } of shown) {
-    if (statement === null) continue;
-    const { predicate } = statement;
-    const slug = String(predicate.request["agent_slug"]);
-    return {
-      id: row.id,
-      slug,
-      action: String(predicate.request["action"]),
-      timestamp: predicate.timestamp,
-      payloadHash: hexEncode(row.payload_hash),
-      logIndex: row.leaf_index,
-      approval: predicate.human_approval,
-      warnings,
-      publicUrl: publicUrl(context.settings.baseUrl, slug, row.id),
-    };
-  }
-  return null;
 }

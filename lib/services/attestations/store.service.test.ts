@@ -187,7 +187,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect(await query("SELECT FROM attestations WHERE agent_id NOT IN (SELECT id FROM agents)")).toEqual([]);
   });
 
-  /** A statement is refused, its connection is lost before or after it was run, with all that was sent behind it, or all is well. */
+  /** A statement is refused, or its connection is lost before or after it was run, with all that was sent behind it. */
   const fates = ["stored", "stored", "refused", "lost asked", "lost committed"] as const;
   it("keeps order and tells the truth, whatever becomes of a batch that the next was built on and sent behind", async () => {
     const other = await startTestApp(kind, settings);

@@ -221,8 +221,8 @@ export async function readManifest(
 }
 
 /*
- * The verdicts of the strict verifier (lib/protocol/keys/ed25519.ts), in three fifths of its time: libsodium's, for fit keys. With
- * such a key, a signature that libsodium accepts is one that the strict verifier accepts: it multiplies by no cofactor
+ * The verdicts of the strict verifier (lib/protocol/keys/ed25519.ts), in three fifths of its time: libsodium's, for fit keys.
+ * With such a key, a signature that libsodium accepts is one that the strict verifier accepts: it multiplies by no cofactor
  * either. What it refuses, the strict one judges.
  *
  * A signature that held is remembered under the SHA-256 of key, signature and message, all of which the caller has read

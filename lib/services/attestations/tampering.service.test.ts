@@ -5,7 +5,7 @@ import { verifyInBrowser } from "#lib/verifier/browser";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { readExample } from "./feed";
+import { readExample } from "./list";
 import { exportOwnAttestations } from "./own";
 
 const tamperings: [string, string, string[]][] = [

@@ -1,6 +1,6 @@
 /**
- * The verification of an attestation as it is stored, by the same list that outsiders run (lib/verifier/checks/verify-statement.ts).
- * What a private attestation keeps to itself is taken out afterwards.
+ * The verification of an attestation as it is stored, by the same list that outsiders run
+ * (lib/verifier/checks/verify-statement.ts). What a private attestation keeps to itself is taken out afterwards.
  */
 import { eq } from "drizzle-orm";
 import type { Principal } from "#lib/api/http/context";
@@ -311,7 +311,7 @@ interface Asked {
   client: string | null;
 }
 
-/** The text of what `describe` makes, at once or as a promise, of the verification, the stored bytes and the published keys, and of nothing else. */
+/** The text of what `describe` makes of the verification, the stored bytes and the published keys, and of nothing else. */
 export async function cacheVerification(
   context: Context,
   kind: "verification" | "page",

@@ -9,7 +9,7 @@ import { wordsFor } from "#lib/verifier/report/report";
 import { ask } from "#support/authorizations";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { readExample } from "./feed";
+import { readExample } from "./list";
 
 const raw = () =>
   generateKeyPairSync("ed25519")

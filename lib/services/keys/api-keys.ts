@@ -1,4 +1,4 @@
-/** API keys: made, described and revoked. Stored as SHA-256; `key-principals.ts` looks them up. */
+/** API keys: made, described and revoked. Stored as SHA-256; `authenticate.ts` looks them up. */
 
 import { crc32 } from "node:zlib";
 import { and, count, desc, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
@@ -240,6 +240,8 @@ export async function revokeApiKey(
 
 export const isTestKey: SQL<boolean> = sql<boolean>`starts_with(${apiKeys.prefix}, ${testPrefix})`;
 
+/* As the portal manages them: made with chosen scopes, rotated with an overlap, revoked. */
+
 const hourMs = 3_600_000;
 
 function describeKey(row: typeof apiKeys.$inferSelect, now: Date) {
@@ -356,8 +358,8 @@ export async function limitApiKey(
 }
 
 /**
- * A new key with the old one's name, scopes, expiry and limit, of which nothing is used. The old one works until the overlap is over (or until its
- * own expiry, if that is sooner); without an overlap it is refused at once.
+ * A new key with the old one's name, scopes, expiry and limit, of which nothing is used. The old one works until the overlap
+ * is over (or until its own expiry, if that is sooner); without an overlap it is refused at once.
  */
 export async function rotateApiKey(
   context: AccountsContext,

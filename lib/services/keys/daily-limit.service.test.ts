@@ -1,4 +1,4 @@
-/** Guarantee: a self-hoster has no daily limit until it is set, and a key comes with a sentence on who can read its attestations. */
+/** Guarantee: a self-hoster has no daily limit until it is set, and a key says who can read its attestations. */
 import { afterEach, expect, it } from "vitest";
 import { addOwner } from "#lib/services/accounts/organizations";
 import { nameOrganization, readOrganization } from "#lib/services/portal/organization";

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseEnv } from "#lib/env";
 import type { Context } from "#lib/services/approvals/context";
-import { readExample } from "#lib/services/attestations/feed";
+import { readExample } from "#lib/services/attestations/list";
 import { ask, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";

@@ -434,7 +434,10 @@ export type ProvenApproval = WorldIdApproval extends infer One
 
 const maxAttempts = 10;
 
-/** Counts the approval; judged again if another one was counted, or rules were saved, in between. Counting the same proof twice does nothing. */
+/**
+ * Counts the approval; judged again if another one was counted, or rules were saved, in between. Counting the same proof
+ * twice does nothing.
+ */
 export async function acceptApproval(
   context: Context,
   requestId: string,

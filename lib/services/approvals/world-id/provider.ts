@@ -94,6 +94,8 @@ export function createNoWorldId(baseUrl: string): WorldIdProvider {
   };
 }
 
+/* `WORLD_ID_V4_VERIFYING_KEY`: World's v4 key as snarkjs writes it, as JSON or the path of a file with it. */
+
 const V4_PUBLIC_INPUTS = 15;
 
 const point = z
