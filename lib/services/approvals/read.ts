@@ -306,7 +306,7 @@ export async function listAuthorizations(context: Context, principal: Principal,
   };
 }
 
-/* What an owner opens of an approval for an auditor (docs/decisions/0051-opening-names-to-an-auditor.md). */
+/* Openings: what an owner shows of an approval to an auditor (docs/decisions/0051-opening-names-to-an-auditor.md). */
 
 /** `payee`: the one detail that names it, where it can be opened alone. `all`: everything that the page showed, and names. */
 const openingChoices = ["none", "payee", "all"] as const;

@@ -240,7 +240,7 @@ export async function revokeApiKey(
 
 export const isTestKey: SQL<boolean> = sql<boolean>`starts_with(${apiKeys.prefix}, ${testPrefix})`;
 
-/* As the portal manages them: made with chosen scopes, rotated with an overlap, revoked. */
+/* Keys as the portal manages them: made with chosen scopes, rotated with an overlap, revoked. */
 
 const hourMs = 3_600_000;
 

@@ -114,8 +114,11 @@ export async function storeDecision(
     action: `authorization.${decision}`,
     subject: requestId,
   });
-  const [rows] = await Promise.all([isRead ? deciding.returning() : deciding, audited]);
-  return isRead ? ((rows as (typeof authorizationRequests.$inferSelect)[])[0] ?? null) : null;
+  const [[row = null]] = await Promise.all([
+    isRead ? deciding.returning() : deciding.then(() => []),
+    audited,
+  ]);
+  return row;
 }
 
 /** One person's: a World ID proof, an enrolled approver's passkey, or both. */

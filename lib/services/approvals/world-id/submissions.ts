@@ -59,7 +59,7 @@ async function isCounted(context: Context, requestId: string, nonce: string): Pr
   return present.some(({ records }) => records.filter(isWorldIdApproval).some((one) => one.nonce === nonce));
 }
 
-export async function attemptSubmission(context: Context, submission: Submission): Promise<void> {
+async function attemptSubmission(context: Context, submission: Submission): Promise<void> {
   const { id, request_id, client } = submission;
   try {
     const { result, passkey } = submissionBody.parse(JSON.parse(submission.body));
