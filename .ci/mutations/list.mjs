@@ -31,7 +31,7 @@ export const mutations = [
   },
   {
     threat: "Whom the directory deactivates goes on",
-    file: "lib/services/directory/resource.ts",
+    file: "lib/services/directory/directory.ts",
     from: '    const withdrawn = await forgetApprover(tx, organizationId, email, "deactivated");',
     to: "    const withdrawn: string[] = [];",
     test: "lib/services/directory/directory.service.test.ts",
