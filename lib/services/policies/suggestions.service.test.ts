@@ -21,10 +21,11 @@ import { ask, provenBy } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
+import { readPast } from "./describe-request";
 import { isWithinRate, listReviewRates, listUnreviewed, reviewUse, setReviewRates } from "./reviews";
 import { listSuggestions, proposeSuggestion } from "./suggestions";
 import { listTakeBacks } from "./take-back";
-import { confirmProposal, readNewest, readPast, readProposal, saveRules } from "./versions";
+import { confirmProposal, readNewest, readProposal, saveRules } from "./versions";
 
 const dayMs = 86_400_000;
 

@@ -18,14 +18,16 @@ import {
 import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
 import { findProblems } from "./check";
+import { type PastRow, readPast } from "./describe-request";
 import type { RulesContext } from "./engine";
-import { type PastRow, readNewest, readPast, readProposal, saveRules } from "./versions";
+import { readNewest, readProposal, saveRules } from "./versions";
 
 export interface SuggestionsContext extends RulesContext {
   pool: ZkPool;
 }
 
 export const suggestionDays = 90;
+
 interface Found {
   from: Date;
   to: Date;

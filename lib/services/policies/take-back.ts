@@ -12,8 +12,9 @@ import { type Derivation, isWithin, type PastRequest } from "#lib/protocol/polic
 import { formatCount } from "#lib/protocol/text/display-text";
 import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
+import { readPast } from "./describe-request";
 import type { RulesContext } from "./engine";
-import { readNewest, readPast } from "./versions";
+import { readNewest } from "./versions";
 
 export const unusedDays = 30;
 /** Percent of a budget. */

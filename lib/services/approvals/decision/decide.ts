@@ -39,7 +39,7 @@ import {
   readOriginal,
 } from "#lib/services/approvals/rows";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
-import { followsStill } from "#lib/services/policies/versions";
+import { followsStill } from "#lib/services/policies/describe-request";
 import { requireCode } from "./confirmation-code";
 import {
   countApprover,
