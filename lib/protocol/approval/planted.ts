@@ -14,6 +14,7 @@ import {
   PLANTED_REQUESTS_PREDICATE,
   parseCanonical,
 } from "#lib/protocol/statement/statement";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { dayMs, isTime } from "#lib/protocol/time/time-words";
 import {
   type Amount,
@@ -266,7 +267,7 @@ export function countPlanted(
 }
 
 export const sayPlanted = ({ name, planted, caught }: PlantedCount): string =>
-  `${name} caught ${caught} of ${planted} planted requests`;
+  `${name} caught ${caught} of ${formatCount(planted, "planted request")}`;
 
 /* One fact made wrong, the rest as a real request has it. */
 

@@ -36,7 +36,7 @@ import {
   plantedHash,
   type Share,
 } from "#lib/protocol/approval/planted";
-import { detailTypes, readTypes } from "#lib/protocol/approval/shown-content";
+import { detailTypes, readTypes, writeTypes } from "#lib/protocol/approval/shown-content";
 import {
   authorizationRequestId,
   base64Encode,
@@ -123,13 +123,7 @@ function toBody(template: Template): AuthorizeBody & { context: Record<string, s
 function hashArguments(context: Context, body: ReturnType<typeof toBody>): string | undefined {
   const { inputs_hash, details, context: shown } = body;
   if (inputs_hash == null) return undefined;
-  const signed = details && {
-    complete: details.complete,
-    types: Object.keys(shown)
-      .sort()
-      .map((name) => details.types?.[name]?.[0] ?? "-")
-      .join(""),
-  };
+  const signed = details && { complete: details.complete, types: writeTypes(shown, details.types ?? {}) };
   const inputs = readInputs(signed ?? undefined, shown);
   return inputs === null ? `sha256:${hexEncode(context.random(32))}` : hashInputs(inputs);
 }

@@ -207,7 +207,7 @@ def judge_ruled(found: Sequence[Ruled | str | None], names: Sequence[str], read:
     if missing:
         return skip("rules_missing", decisions=counted(missing, "decision"))
     if "hidden" in found:
-        return skip("rules_content_absent", decisions=f"{found.count('hidden')} decisions")
+        return skip("rules_content_absent", decisions=counted(found.count("hidden"), "decision"))
     if not ruled:
         return passed("nothing that rules were asked about")
     return passed(f"the rules and contexts are those of {counted(len(ruled), 'decision')}; verify.mjs pack --cedar evaluates them again")

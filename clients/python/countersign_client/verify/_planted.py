@@ -12,7 +12,7 @@ from .._json import Json, JsonObject, canonical_hash, equal, is_list, is_object
 from ._authorization_shape import is_salt
 from ._bytes import sha256
 from ._iso_time import is_time
-from ._outcome import Check, fail, passed
+from ._outcome import Check, counted, fail, passed
 from ._statement import PLANTED_REQUESTS, UUID, is_hash, parse_planted
 from ._sum import Listed
 from ._trust import Trust
@@ -156,7 +156,7 @@ def _count(schedules: Sequence[_Schedule], logged: Sequence[JsonObject]) -> tupl
             opening for one, at in opened for opening in one.openings if str(logged[at[opening.digest]]["at"]) <= one.until
         ]
         name, planted = own[-1].name, sum(len(one.entries) for one in own)
-        words.append(f"{name} caught {sum(one.is_caught for one in timely)} of {planted} planted requests")
+        words.append(f"{name} caught {sum(one.is_caught for one in timely)} of {counted(planted, 'planted request')}")
         late = planted - len(timely)
         if late:
             which, were, count = ("request", "was", "counts") if late == 1 else ("requests", "were", "count")
@@ -170,11 +170,11 @@ def judge_planted(
     trust: Trust,
     period: tuple[str, str],
     used: Mapping[str, str],
-    counted: str,
+    counted_at: str,
 ) -> tuple[Check, list[str]]:
-    """``used``: hashes of requests that an approval in the pack is of, each with its organization. ``counted``: when the newest
-    signed count of the pack was made; of a period that ends later than all that the pack knows, what had not ended yet isn't
-    missing. Answers warnings too.
+    """``used``: hashes of requests that an approval in the pack is of, each with its organization. ``counted_at``: when the
+    newest signed count of the pack was made; of a period that ends later than all that the pack knows, what had not ended yet
+    isn't missing. Answers warnings too.
     """
     try:
         organization, schedules = _read_planted(given)
@@ -186,7 +186,7 @@ def judge_planted(
     signed = (one for one in listed if one.kind == PLANTED_REQUESTS and one.statement.find_maker(trust) is not None)
     stated = (parse_planted(one.statement.payload) for one in signed)
     said = [one for one in stated if one is not None]
-    known = max([counted, *(str(one["at"]) for one in said)])
+    known = max([counted_at, *(str(one["at"]) for one in said)])
     logged = [one for one in said if one["organization"] == name]
     if used and organization not in used.values():
         problem: str | None = "they are of another organization than the approvals"
