@@ -211,6 +211,12 @@ describe("the order of rooms", () => {
     expect(packages.filter((line) => /imports (?:next\/|next-auth|react$)/.test(line))).toEqual([]);
   });
 
+  it("starts the server without the curves of proofs, which its threads load", () => {
+    const { reached, packages } = reach(["lib/server/processes/worker.ts"]);
+    expect([...reached]).toContain("lib/protocol/presentation/presentation.ts");
+    expect(packages.filter((line) => /bbs-signatures|bn254|bls12-381/.test(line))).toEqual([]);
+  });
+
   it("gives Next's settings relative imports alone: Next resolves no #lib/ in them, and builds nothing", () => {
     const { reached } = reach(["next.config.ts"]);
     expect([...reached]).toContain("lib/api/schemas/page-headers.ts");

@@ -14,7 +14,11 @@ import type { SecretFiles } from "#lib/log/signing/first-keys";
 import { httpRequestId } from "#lib/protocol/encoding/bytes";
 import { createWorldChain } from "#lib/services/approvals/world-id/chain";
 import { createPortalProvider } from "#lib/services/approvals/world-id/portal";
-import { createNoWorldId, type WorldIdProvider } from "#lib/services/approvals/world-id/provider";
+import {
+  createNoWorldId,
+  readV4VerifyingKey,
+  type WorldIdProvider,
+} from "#lib/services/approvals/world-id/provider";
 import { getApp } from "./singleton";
 
 type Answer = (request: Request, params: { id: string }) => Promise<Response>;
@@ -103,10 +107,6 @@ interface OpenedWorldId {
   local: LocalWorldId | null;
 }
 
-/** The curve of the key takes long to load, and only this setting needs it here. */
-const readV4Key = async (setting: string) =>
-  (await import("#lib/services/approvals/world-id/provider")).readV4VerifyingKey(setting);
-
 const localKeyFile = "local-rp-signing-key";
 
 async function readLocalRpKey(files: SecretFiles, random: (length: number) => Uint8Array): Promise<string> {
@@ -146,7 +146,7 @@ export async function openWorldId(
     rpId,
     rpSigningKeyHex,
     portalUrl: env.WORLD_PORTAL_URL.replace(/\/+$/, ""),
-    ...(v4Key === undefined ? {} : { v4KeyJson: await readV4Key(v4Key) }),
+    ...(v4Key === undefined ? {} : { v4KeyJson: await readV4VerifyingKey(v4Key) }),
     ...(rpcUrl === undefined ? {} : { chain: createWorldChain({ rpcUrl }) }),
   });
   return { provider, local: null };

@@ -226,7 +226,7 @@ export async function examineWorld(env: Env, outside: Outside): Promise<Finding[
   }
   if (env.APPROVALS === "passkeys") area.ok("World ID is set up, so APPROVALS changes nothing");
   try {
-    if (env.WORLD_ID_V4_VERIFYING_KEY !== undefined) readV4VerifyingKey(env.WORLD_ID_V4_VERIFYING_KEY);
+    if (env.WORLD_ID_V4_VERIFYING_KEY !== undefined) await readV4VerifyingKey(env.WORLD_ID_V4_VERIFYING_KEY);
     else area.warning("v4 proofs are checked by World alone", "Set WORLD_ID_V4_VERIFYING_KEY.");
   } catch {
     area.fault(

@@ -93,11 +93,13 @@ export interface ZkKeyPair {
   publicKey: Uint8Array;
 }
 
+/** The curve takes a tenth of a second to load, and most processes have no use for it. */
+export const loadSignatures = () => import("@digitalbazaar/bbs-signatures");
+
 /** The draft's KeyGen over a secret seed of exactly 32 bytes: the same seed makes the same keys. */
 export async function zkKeyPairFromSeed(seed: Uint8Array): Promise<ZkKeyPair> {
   if (seed.length !== 32) throw new RangeError("a BBS seed has 32 bytes");
-  // The curve takes a tenth of a second to load, and most starts have no use for it.
-  const { generateKeyPair } = await import("@digitalbazaar/bbs-signatures");
+  const { generateKeyPair } = await loadSignatures();
   // The Buffers of Node are subclasses that share memory: a copy is a plain array of its own.
   return generateKeyPair({ seed: Uint8Array.from(seed), ciphersuite: BBS_CIPHERSUITE });
 }

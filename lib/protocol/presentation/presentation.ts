@@ -5,7 +5,6 @@
  * The signature is never published: with it, a guess of all 24 messages could be tested.
  */
 
-import { deriveProof, sign } from "@digitalbazaar/bbs-signatures";
 import { base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,
@@ -20,6 +19,7 @@ import {
   BLINDING_INDEX,
   DISCLOSURE_HEADER,
   DISCLOSURE_SCHEMA,
+  loadSignatures,
   MESSAGE_COUNT,
   MESSAGE_NAMES,
   type MessageName,
@@ -128,6 +128,7 @@ export type ZkProof = {
 /** Throws RangeError unless the messages are the 24 of the schema, in order. */
 export async function signMessages(keyPair: ZkKeyPair, messages: readonly string[]): Promise<ZkCredential> {
   assertMessages(messages);
+  const { sign } = await loadSignatures();
   const signature = await sign({
     ...keyPair,
     header: DISCLOSURE_HEADER,
@@ -156,6 +157,7 @@ export async function derivePresentation(
   const { publicKey, signature } = readCredential(credential);
   const indexes = toIndexes(disclose);
   const presentationHeader = encodePresentationHeader(header);
+  const { deriveProof } = await loadSignatures();
   const proof = await deriveProof({
     publicKey,
     signature,

@@ -11,6 +11,7 @@ import {
   DISCLOSURE_HEADER,
   DISCLOSURE_SCHEMA,
   disclosureMessages,
+  loadSignatures,
   MESSAGE_COUNT,
   MESSAGE_NAMES,
   type MessageName,
@@ -170,8 +171,7 @@ export function checkValidityPeriod({ presentationHeader: header, expected }: St
 
 export async function checkProof(state: State): Promise<Outcome> {
   if (hasZeroScalar(state.proof)) return fail("zk_proof_invalid");
-  // See zkKeyPairFromSeed: the servers that have this checked by a worker never load it.
-  const { verifyProof } = await import("@digitalbazaar/bbs-signatures");
+  const { verifyProof } = await loadSignatures();
   const verified = await verifyProof({
     publicKey: state.publicKey,
     proof: state.proof,

@@ -8,7 +8,7 @@ import { z } from "zod";
 import type { IdkitResult } from "#lib/api/schemas/approval-view";
 import { AppError } from "#lib/errors";
 import { type Anchor, findEnvironment } from "#lib/protocol/approval/approval";
-import { parseVerificationKey, type VerificationKeyJson } from "#lib/protocol/world-id/groth16";
+import type { VerificationKeyJson } from "#lib/protocol/world-id/groth16";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
 
@@ -115,8 +115,10 @@ const keyJson = z.object({
 });
 
 /** Throws an Error that names the setting: a wrong key would make every true proof look false. */
-export function readV4VerifyingKey(setting: string): VerificationKeyJson {
+export async function readV4VerifyingKey(setting: string): Promise<VerificationKeyJson> {
   try {
+    // The curve takes long to load, and only this setting needs it in a server's own thread.
+    const { parseVerificationKey } = await import("#lib/protocol/world-id/groth16");
     const text = setting.trimStart().startsWith("{") ? setting : readFileSync(setting, "utf8");
     const json = keyJson.parse(JSON.parse(text));
     parseVerificationKey(json);
