@@ -4,13 +4,10 @@ import type { Handlers } from "#lib/api/http/pipeline";
 import type { logOperations, serviceOperations } from "#lib/api/operations/service";
 import { AppError } from "#lib/errors";
 import { readJwks, readTrustedRoot, writePublicKeys } from "#lib/log/keys/public-keys";
-import {
-  readCheckpoint,
-  readCosignedNote,
-  readHeadRows,
-  readStatements,
-  readTilePath,
-} from "#lib/log/reading/history";
+import { readStatements } from "#lib/log/reading/history";
+import { findHead, notInLog, readTilePath } from "#lib/log/reading/reader";
+import { readHeadRows } from "#lib/log/records/agent-heads";
+import { findCosignedNote, readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
 import type { LogContext } from "./context";
 
 /** Only the one spelling of a log's number; 0 is no log. The first is found below /log/ alone. */
@@ -19,11 +16,22 @@ function parseLogId(text: string | undefined): number {
 }
 
 async function answerCheckpoint({ database, settings }: LogContext, logId: number): Promise<Response> {
+  const head = await findHead(database.db, logId);
+  if (head === null) throw notInLog();
+  const { note } = await readShownCheckpoint(database.db, head, settings.WITNESSES);
   const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "public, max-age=2" };
-  return new Response(await readCheckpoint(database.db, logId, settings.WITNESSES), { headers });
+  return new Response(note, { headers });
 }
 
 const immutable = "public, max-age=31536000, immutable";
+
+/** Serves notes of former logs too: attestations keep naming the note that they were made after. */
+async function answerCosignedNote({ database }: LogContext, hash: string): Promise<Response> {
+  const note = /^[0-9a-f]{64}$/.test(hash) ? await findCosignedNote(database.db, hash) : null;
+  if (note === null) throw notInLog();
+  const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": immutable };
+  return new Response(note, { headers });
+}
 
 async function answerTile(
   { database, staticTiles, oldEntries }: LogContext,
@@ -42,7 +50,9 @@ async function answerHeadRows(
   size: string | undefined,
 ): Promise<Response> {
   const coversSize = size !== undefined && /^[1-9]\d{0,14}$/.test(size) ? Number(size) : 0;
-  return answerBytes(await readHeadRows(database.db, logId, coversSize));
+  const rows = await readHeadRows(database.db, logId, coversSize);
+  if (rows === null) throw notInLog();
+  return answerBytes(rows);
 }
 
 function answerBytes(bytes: Uint8Array): Response {
@@ -81,10 +91,7 @@ export const logHandlers: Handlers<
   }),
   log_checkpoint: ({ context }) => answerCheckpoint(context, 1),
   log_tile: ({ context, params }) => answerTile(context, 1, params["path"]),
-  log_cosigned: async ({ context, params }) =>
-    new Response(await readCosignedNote(context.database.db, params["hash"] ?? ""), {
-      headers: { "content-type": "text/plain; charset=utf-8", "cache-control": immutable },
-    }),
+  log_cosigned: ({ context, params }) => answerCosignedNote(context, params["hash"] ?? ""),
   log_agent_heads: ({ context, params }) => answerHeadRows(context, 1, params["covers_size"]),
   log_list: async ({ context }) => answerListFile(context, "file", "application/json"),
   log_list_signature: async ({ context }) => answerListFile(context, "signature", "application/octet-stream"),

@@ -18,7 +18,7 @@ import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
 import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
 import { encodeTilePath, TILE_WIDTH, type TileReader } from "#lib/protocol/tlog/tiles";
-import { readTilePath } from "./history";
+import { readTilePath } from "./reader";
 
 /*
  * Entries that were dropped from the database (`npm run log -- compact`), from the store: a whole bundle at a time, compared

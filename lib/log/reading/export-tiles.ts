@@ -29,8 +29,7 @@ import {
 } from "#lib/protocol/tlog/tiles";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 import { type OldEntries, storeOfLog } from "./compact";
-import { readTilePath } from "./history";
-import { tileReader } from "./reader";
+import { readTilePath, tileReader } from "./reader";
 
 /* Which files an exported tree has, and which of those in a store are not what the database has. */
 

@@ -3,8 +3,9 @@ import { and, asc, eq, gt, gte, isNull, lt } from "drizzle-orm";
 import { LRUCache } from "lru-cache";
 import type { Database, Executor } from "#lib/db/client";
 import { logCheckpoints, logLeaves, logs, logTiles } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
 import { bytesEqual, concatBytes, hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
-import { parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
+import { encodeEntryBundle, parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import {
   HASH_BYTES,
   inclusionRanges,
@@ -12,7 +13,13 @@ import {
   type PerfectNodeReader,
   rangeHasher,
 } from "#lib/protocol/tlog/merkle";
-import { splitHashes, TILE_WIDTH, type TileReader } from "#lib/protocol/tlog/tiles";
+import {
+  parseTilePath,
+  splitHashes,
+  TILE_WIDTH,
+  type TileReader,
+  treeHasTile,
+} from "#lib/protocol/tlog/tiles";
 import type { OldEntries } from "./compact";
 
 export async function readOpenHead(executor: Executor) {
@@ -96,6 +103,35 @@ export async function readEntries(
   for (const { data, index, payloadHash } of rows)
     entries.push(data ?? (await readOldEntry(executor, old, logId, index, payloadHash)));
   return entries;
+}
+
+/** A width that the tree does not have yet may exist a moment later, so no cache may keep the answer. */
+export function notInLog(): AppError {
+  return new AppError("not_found", "the log has nothing at this path", {
+    headers: { "cache-control": "no-store" },
+  });
+}
+
+/** `path` from `tile/` on. Throws not_found for all but the one spelling of what the committed tree has. */
+export async function readTilePath(
+  executor: Executor,
+  old: OldEntries | null,
+  logId: number,
+  path: string,
+): Promise<Uint8Array> {
+  const tile = parseTilePath(path);
+  const head = tile === undefined ? null : await findHead(executor, logId);
+  if (tile === undefined || head === null || !treeHasTile(tile, head.size)) throw notInLog();
+  const { level, index, width } = tile;
+  if (level === "entries") {
+    const entries = await readEntries(executor, old, logId, index * TILE_WIDTH, width);
+    if (entries.length !== width) throw new Error(`entries of bundle ${index} of log ${logId} are missing`);
+    return encodeEntryBundle(entries);
+  }
+  const row = await tileReader(executor, logId)(level, index);
+  if (row === undefined || row.length < width * HASH_BYTES)
+    throw new Error(`tile ${level}/${index} of log ${logId} is missing or too short`);
+  return row.slice(0, width * HASH_BYTES);
 }
 
 /** When the leaf came into the log: every commit signs a checkpoint, and the first that covers the leaf was its own. */

@@ -196,6 +196,19 @@ export async function readSinceSnapshot(executor: Executor): Promise<{ leaves: n
   return { leaves, at: last?.created_at ?? head.created_at };
 }
 
+/** Null if there is no such snapshot, or its rows were dropped. */
+export async function readHeadRows(
+  executor: Executor,
+  logId: number,
+  coversSize: number,
+): Promise<Uint8Array | null> {
+  const [snapshot] = await executor
+    .select({ rows: agentHeads.rows })
+    .from(agentHeads)
+    .where(and(eq(agentHeads.log_id, logId), eq(agentHeads.covers_size, coversSize)));
+  return snapshot?.rows ?? null;
+}
+
 /** Rows of old snapshots: their statements stay, and the newest is always whole. */
 export async function dropOldRows(executor: Executor, before: Date): Promise<void> {
   const last = await readLast(executor);

@@ -1,9 +1,9 @@
 /** One entry of an evidence pack as its file has it: an attestation as the API answers it, a decision or a change. */
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { Database } from "#lib/db/client";
-import { readCheckpoint } from "#lib/log/reading/history";
 import { tileReader } from "#lib/log/reading/reader";
 import { readLogs } from "#lib/log/signing/signing-keys";
+import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
 import { base64Encode, hexEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/protocol/pack/pack-entries";
@@ -225,10 +225,10 @@ export async function describeGrowth(
 ) {
   const named = (await readLogs(database.db)).filter(({ origin }) => sizes.has(origin));
   const checkpoints = [];
-  for (const { id, origin } of named) {
-    const checkpoint = await readCheckpoint(database.db, id, settings.WITNESSES);
+  for (const log of named) {
+    const { note: checkpoint } = await readShownCheckpoint(database.db, log, settings.WITNESSES);
     add({ checkpoint });
-    checkpoints.push({ origin, checkpoint });
+    checkpoints.push({ origin: log.origin, checkpoint });
   }
   const consistency = [];
   for (const { id, origin } of named) {

@@ -9,11 +9,11 @@ import { and, asc, eq, inArray, isNotNull, lte, or } from "drizzle-orm";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { RecordResponse } from "#lib/api/schemas/record";
 import { agents, ruleSets } from "#lib/db/schema";
-import { AppError, fieldError } from "#lib/errors";
+import { fieldError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";
 import { readPublicKeys } from "#lib/log/keys/public-keys";
-import { readHeadRows, readStatements } from "#lib/log/reading/history";
-import { makeSnapshot, SnapshotTaken } from "#lib/log/records/agent-heads";
+import { readStatements } from "#lib/log/reading/history";
+import { makeSnapshot, readHeadRows, SnapshotTaken } from "#lib/log/records/agent-heads";
 import {
   type GroupAttention,
   type GroupDecision,
@@ -272,10 +272,7 @@ async function* writeRows(
   const heads = snapshot && parseHeadsStatement(utf8Encode(snapshot.statement.payload));
   if (!snapshot || !heads || heads.agents > maxRowAgents) return false;
   const [, logId = 1] = /\/log\/(\d+)\/agent-heads\/\d+$/.exec(snapshot.rows_url) ?? [];
-  const rows = await readHeadRows(context.database.db, Number(logId), heads.covers_size).catch((error) => {
-    if (error instanceof AppError && error.errorName === "not_found") return null;
-    throw error;
-  });
+  const rows = await readHeadRows(context.database.db, Number(logId), heads.covers_size);
   if (rows === null) return false;
   yield await zip.add(packFiles.rows, rows);
   return true;
