@@ -44,8 +44,7 @@ import {
 } from "#lib/services/keys/authenticate";
 import { createRulesEngine } from "#lib/services/policies/engine";
 import { startBackground } from "./background";
-import { openWorldId } from "./emulators";
-import { type OpenedLog, openLog, openMailer, openTime, serviceShare } from "./open-log";
+import { type OpenedLog, openLog, openMailer, openTime, openWorldId, serviceShare } from "./open-parts";
 import { createRandom, openSecrets } from "./secrets";
 import { keepApp } from "./singleton";
 

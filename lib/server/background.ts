@@ -38,7 +38,7 @@ import { eraseOutdated } from "#lib/services/attestations/erase";
 import { utcDay } from "#lib/services/keys/api-keys";
 import { startNotices } from "#lib/services/notifications/send";
 import { startDeliveries } from "#lib/services/webhooks/deliver";
-import { serviceShare } from "./open-log";
+import { serviceShare } from "./open-parts";
 import { dropUnsent, startAuditExport } from "./telemetry/audit-events";
 
 const intervalMs = 600_000;

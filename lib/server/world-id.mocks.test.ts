@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { parseEnv } from "#lib/env";
-import { openWorldId } from "./emulators";
+import { openWorldId } from "./open-parts";
 
 const imports = vi.hoisted(() => ({ count: 0 }));
 vi.mock("#lib/emulators/world-id", () => {

@@ -11,7 +11,7 @@ import { preferActive, requireOrigin } from "#lib/log/signing/first-keys";
 import type { Signer, Signers } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
 import { formatCount } from "#lib/protocol/text/display-text";
-import { type OpenedLog, openLog } from "#lib/server/open-log";
+import { type OpenedLog, openLog } from "#lib/server/open-parts";
 import { createRandom } from "#lib/server/secrets";
 import type { UnknownApprovals } from "#lib/services/approvals/decision/revoke";
 

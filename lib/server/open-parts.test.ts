@@ -6,7 +6,7 @@ import { afterAll, expect, it } from "vitest";
 import { describeBinding } from "#lib/api/http/listen";
 import { parseEnv } from "#lib/env";
 import { type ObjectStore, openStore, requireConditions } from "#lib/log/object-storage/object-store";
-import { openLog } from "./open-log";
+import { openLog } from "./open-parts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "countersign-folder-"));
 afterAll(() => rmSync(folder, { recursive: true }));

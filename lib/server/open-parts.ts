@@ -1,4 +1,7 @@
-/** Opens database, key files and fork guard of these settings, for the service and the command lines. */
+/**
+ * Opens what the settings choose: database, key files and fork guard, for the command lines too; and for the service how it
+ * sends mail, its sources of time bounds, and World ID.
+ */
 import { constants } from "node:fs";
 import { access, readFile } from "node:fs/promises";
 import path from "node:path";
@@ -6,6 +9,7 @@ import { type Database, openDatabase } from "#lib/db/client";
 import { makePrivateParent } from "#lib/db/embedded/data-folder";
 import { CannotStart } from "#lib/db/migrations";
 import { throwRefused } from "#lib/db/postgres/first-connection";
+import type { LocalWorldId } from "#lib/emulators/world-id";
 import type { Env } from "#lib/env";
 import { measure } from "#lib/instrumentation";
 import { createShare } from "#lib/jobs/fair-queue";
@@ -27,6 +31,11 @@ import { type Certificate, parseCertificates } from "#lib/protocol/encoding/cert
 import { loadMlDsa } from "#lib/protocol/tlog/ml-dsa";
 import type { Mailer } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
+import {
+  createNoWorldId,
+  readV4VerifyingKey,
+  type WorldIdProvider,
+} from "#lib/services/approvals/world-id/provider";
 import { createMailboxMailer } from "#lib/services/notifications/mailbox";
 import { createRandom } from "./secrets";
 
@@ -197,4 +206,60 @@ export async function openTime({ env, isAsking, pool, ...shared }: Dependencies)
       await witnesses.close();
     },
   };
+}
+
+/* World itself as the settings say, none, or the local stand-in with an RP key of its own. */
+
+interface OpenedWorldId {
+  provider: WorldIdProvider;
+  local: LocalWorldId | null;
+}
+
+const localKeyFile = "local-rp-signing-key";
+
+async function readLocalRpKey(files: SecretFiles, random: (length: number) => Uint8Array): Promise<string> {
+  const kept = await files.read(localKeyFile);
+  if (kept !== null) return kept;
+  // Not below secp256k1's order with a chance of 2^-128.
+  const made = Buffer.from(random(32)).toString("hex");
+  try {
+    await files.create(localKeyFile, made);
+    return made;
+  } catch (error) {
+    // Another process that starts now was faster.
+    const theirs = await files.read(localKeyFile);
+    if (theirs === null) throw error;
+    return theirs;
+  }
+}
+
+export async function openWorldId(
+  env: Env,
+  files: SecretFiles,
+  random: (length: number) => Uint8Array,
+): Promise<OpenedWorldId> {
+  if (env.worldId === "none") return { provider: createNoWorldId(env.baseUrl), local: null };
+  const { WORLD_APP_ID: appId, WORLD_RP_ID: rpId, WORLD_RP_SIGNING_KEY: rpSigningKeyHex } = env;
+  if (appId === undefined || rpId === undefined || rpSigningKeyHex === undefined) {
+    const { createLocalWorldId } = await import("#lib/emulators/world-id");
+    const rpKey = await readLocalRpKey(files, random);
+    const local = createLocalWorldId({ baseUrl: env.baseUrl, rpSigningKeyHex: rpKey });
+    return { provider: local.provider, local };
+  }
+  const [{ createPortalProvider }, { createWorldChain }] = await Promise.all([
+    import("#lib/services/approvals/world-id/portal"),
+    import("#lib/services/approvals/world-id/chain"),
+  ]);
+  const v4Key = env.WORLD_ID_V4_VERIFYING_KEY;
+  const rpcUrl = env.WORLD_CHAIN_RPC_URL;
+  const provider = createPortalProvider({
+    environment: env.WORLD_ENVIRONMENT,
+    idkitConfig: { app_id: appId as `app_${string}`, environment: env.WORLD_ENVIRONMENT },
+    rpId,
+    rpSigningKeyHex,
+    portalUrl: env.WORLD_PORTAL_URL.replace(/\/+$/, ""),
+    ...(v4Key === undefined ? {} : { v4KeyJson: await readV4VerifyingKey(v4Key) }),
+    ...(rpcUrl === undefined ? {} : { chain: createWorldChain({ rpcUrl }) }),
+  });
+  return { provider, local: null };
 }
