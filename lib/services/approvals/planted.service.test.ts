@@ -487,7 +487,7 @@ describe("planted requests", () => {
     expect(others).toEqual({ ended: 18, changed: 1, expired: 1, withdrawn: 6 });
     const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString();
     const [from, until] = [daysAgo(40), daysAgo(10)];
-    const entries = Array.from({ length: 4 }, (_, i): PlantedEntry => {
+    const entries = Array.from({ length: 5 }, (_, i): PlantedEntry => {
       const salt = base64Encode(new Uint8Array(16).fill(i));
       return { request_id: `areq_${String(i).padStart(22, "A")}`, at: daysAgo(30 - i), fact: "payee", salt };
     });
@@ -523,8 +523,8 @@ describe("planted requests", () => {
     // After the schedule's end nobody can know that it was so.
     await log(open(2, "denied"), daysAgo(1));
     const period = { from: daysAgo(50), to: daysAgo(-1) };
-    const makePack = async (withPrivate: boolean, slug = "payer") => {
-      const made = await makeEvidencePack(test.app.context, owner, {
+    const makePack = async (withPrivate: boolean, slug = "payer", context = test.app.context) => {
+      const made = await makeEvidencePack(context, owner, {
         ...{ agentSlugs: [slug], period, withPrivate },
       });
       return unpack(await collect(made.parts));
@@ -541,8 +541,8 @@ describe("planted requests", () => {
       return report.checks.find(({ name }) => name === "planted requests");
     };
     expect(await check()).toEqual({
-      ...{ name: "planted requests", status: "pass", detail: "finance caught 1 of 4 planted requests" },
-      warnings: ["2 planted requests of finance were not opened in time, and count as missed"],
+      ...{ name: "planted requests", status: "pass", detail: "finance caught 1 of 5 planted requests" },
+      warnings: ["3 planted requests of finance were not opened in time, and count as missed"],
     });
     expect((await makePack(false)).has(packFiles.planted)).toBe(false);
     const changeFirst =
@@ -570,6 +570,21 @@ describe("planted requests", () => {
     ];
     for (const [lie, change] of lies)
       expect([lie, await check(change)]).toMatchObject([lie, { status: "fail", reason: "planted_mismatch" }]);
+    // Openings that are logged just before and just after the pack's statements are read.
+    const { database } = test.app.context;
+    const statement: typeof database.statement = (text, use) => {
+      const read = database.statement<never>(text, use);
+      if (!text.includes("planted_statements")) return read;
+      return async (...values) => {
+        await log(open(3, "approved"), daysAgo(20));
+        const rows = await read(...values);
+        await log(open(4, "approved"), daysAgo(20));
+        return rows;
+      };
+    };
+    const context = { ...test.app.context, database: Object.assign(Object.create(database), { statement }) };
+    files = await makePack(true, "payer", context);
+    expect(await check()).toMatchObject({ status: "pass", warnings: [expect.stringMatching(/^2 planted/)] });
     // An agent that nothing counts, and a schedule that has yet to end.
     const soon = { ...schedule, until: new Date(Date.now() + dayMs / 2).toISOString() };
     await logPlanted(

@@ -7,12 +7,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { and, asc, count, desc, eq, gt, gte, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
+import type { LoggedStatement } from "#lib/api/schemas/record";
 import type { Executor } from "#lib/db/client";
 import {
   apiKeys,
   approverGroups,
   approvers,
   authorizationRequests,
+  logs,
   organizations,
   plantedRequests,
   plantedStatements,
@@ -433,18 +435,23 @@ export async function readPlanted(context: Context, person: MemberPrincipal): Pr
   });
 }
 
-/** Schedules that end within the period, with all that was opened of them; null without one. */
+/** Schedules that end within the period, with all that was opened of them up to `last` of the log; null without one. */
 export async function readPackedPlanted(
   executor: Executor,
   organizationId: string,
   { from, to }: { from: string; to: string },
+  last: Pick<LoggedStatement, "log_origin" | "log_index"> | undefined,
 ): Promise<PackedPlanted | null> {
   const { organization_id, kind, until, group_id, document, log_id, leaf_index } = plantedStatements;
+  if (last === undefined) return null;
+  const { log_origin: origin, log_index: index } = last;
+  const isLogged = sql`(${log_id}, ${leaf_index}) <= (SELECT id, ${index}::bigint FROM ${logs} WHERE ${logs.origin} = ${origin})`;
+  const isEnded = and(gt(until, new Date(from)), lte(until, new Date(to)));
   const rows = await executor
     .select({ kind, document, name: approvers.name })
     .from(plantedStatements)
     .leftJoin(approvers, eq(approvers.id, group_id))
-    .where(and(eq(organization_id, organizationId), gt(until, new Date(from)), lte(until, new Date(to))))
+    .where(and(eq(organization_id, organizationId), isEnded, isLogged))
     .orderBy(asc(log_id), asc(leaf_index));
   const parse = <Document>(bytes: Uint8Array) => JSON.parse(utf8Decode(bytes)) as Document;
   const openings = rows

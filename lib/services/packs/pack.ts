@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { crc32, deflateRaw, deflateRawSync } from "node:zlib";
 import { and, asc, eq, inArray, isNotNull, lte, or } from "drizzle-orm";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
-import type { RecordResponse } from "#lib/api/schemas/record";
+import type { LoggedStatement, RecordResponse, StatementsResponse } from "#lib/api/schemas/record";
 import { agents, ruleSets } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";
@@ -403,15 +403,19 @@ async function* writeAttention(
   if (groups.length > 0) yield await addJson(`${folder}${packFiles.attention}`, { version: 1, groups });
 }
 
-async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): AsyncGenerator<Uint8Array> {
+/** Returns the last one. */
+async function* writeStatements({ context, addJson }: Writing) {
+  let last: LoggedStatement | undefined;
   for (let from: number | null = 1; from !== null; ) {
-    const page: Awaited<ReturnType<typeof readStatements>> = await readStatements(context.database, {
-      from,
-      limit: pageSize,
-    });
+    const page: StatementsResponse = await readStatements(context.database, { from, limit: pageSize });
     yield await addJson(numberedFile("statements", from), page);
+    last = page.statements.at(-1);
     from = page.next;
   }
+  return last;
+}
+
+async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): AsyncGenerator<Uint8Array> {
   yield await addJson(packFiles.keys, await readPublicKeys(context));
   yield await addJson(packFiles.log, await describeGrowth(context, sizes));
   const program = await readProgramFile("verify.mjs");
@@ -484,8 +488,9 @@ async function* writePack(
     const folder = agents.length === 1 ? "" : agentFolder(i + 1);
     packed.push(yield* writeAgent(writing, { slug, owner, folder }, page, hasRows, reading));
   }
+  const last = yield* writeStatements(writing);
   const planted = withPrivate
-    ? await readPackedPlanted(context.database.db, person.organizationId, period)
+    ? await readPackedPlanted(context.database.db, person.organizationId, period, last)
     : null;
   if (planted !== null) yield await writing.addJson(packFiles.planted, planted);
   yield* writeSurroundings(writing);
