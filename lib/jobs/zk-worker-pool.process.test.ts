@@ -8,7 +8,7 @@ import type { ZkKeyPair } from "#lib/protocol/presentation/disclosure";
 import { ATTESTATION_ID, testKeyPair, testPayload } from "#support/disclosure";
 import { createShare } from "./fair-queue";
 import type * as zkWorker from "./zk-worker";
-import { createZkPool, type PoolOptions, type WorkerPool } from "./zk-worker-pool";
+import { createPatientPool, createZkPool, type PoolOptions, type WorkerPool } from "./zk-worker-pool";
 
 /** Jobs that only a test needs: a thread that has the real ones begins with a fifth of a second of computing. */
 const testWorker = `
@@ -153,6 +153,29 @@ describe("the pool", () => {
     expect(await Promise.all([running, waiting])).toEqual(["slept", "slept"]);
     expect(pool.threadCount()).toBe(0);
     await expect(pool.run("sleep", 1, anyone)).rejects.toMatchObject({ errorName: "service_unavailable" });
+  });
+});
+
+describe("a patient pool", () => {
+  it("waits for a place, and leaves places to others of its owner", async () => {
+    const pool = createPool({ maxThreads: 1, maxQueued: 8, maxPerOwner: 5 });
+    const begin = () => {
+      const patient = createPatientPool(pool);
+      return Array.from({ length: 17 }, (_, i) => patient.runRemembered("sleep", i, anyone));
+    };
+    const many = begin();
+    const mine = pool.run("sleep", 1, anyone);
+    await expect(pool.run("sleep", 1, anyone)).rejects.toMatchObject({ errorName: "service_unavailable" });
+    expect(new Set(await Promise.all([...many, ...begin(), mine]))).toEqual(new Set(["slept"]));
+  });
+
+  it("doesn't wait for one that closes, or after a failure", async () => {
+    const pool = createPool();
+    const patient = createPatientPool(pool);
+    await expect(patient.runRemembered("failAlways", null, anyone)).rejects.toThrow("as asked");
+    await pool.close();
+    const refused = { errorName: "service_unavailable" };
+    await expect(patient.runRemembered("sleep", 1, anyone)).rejects.toMatchObject(refused);
   });
 });
 

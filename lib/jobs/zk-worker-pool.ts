@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { serialize } from "node:v8";
 import { Piscina } from "piscina";
 import { AppError } from "#lib/errors";
@@ -126,4 +127,34 @@ async function recall<T>(memo: BoundedMemo, key: string, share: Share, run: () =
   }
 }
 
-const isRefusal = (error: unknown) => error instanceof AppError && error.errorName === "service_unavailable";
+/** Fewer than an organization has places: others of it go on meanwhile. */
+const patientSlots = 4;
+const patienceMs = 500;
+const maxWaits = 60;
+
+async function waitForPlace<T>(run: () => Promise<T>): Promise<T> {
+  for (let waits = 0; ; waits += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      // A pool that closes names no time after which to try again.
+      const isFull = isRefusal(error) && "retry-after" in error.headers;
+      if (!isFull || waits === maxWaits) throw error;
+      await sleep(patienceMs);
+    }
+  }
+}
+
+/** Waits where the pool refuses: an answer that has begun to be sent could only break off. */
+export function createPatientPool<Jobs extends JobTable>(pool: WorkerPool<Jobs>): WorkerPool<Jobs> {
+  const places = { slots: patientSlots, maxWaiting: Infinity, maxPerOwner: Infinity };
+  const queue = createFairQueue({ ...places, refusal: tooManyProofs });
+  return {
+    ...pool,
+    runRemembered: (name, input, share) =>
+      queue.run(share, () => waitForPlace(() => pool.runRemembered(name, input, share))),
+  };
+}
+
+const isRefusal = (error: unknown): error is AppError =>
+  error instanceof AppError && error.errorName === "service_unavailable";

@@ -5,6 +5,7 @@ import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { auditEvents } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { encodeZipEnd, encodeZipHeader, type PlacedFile, sourceOf } from "#lib/protocol/encoding/zip";
@@ -411,6 +412,21 @@ describe("an evidence pack", () => {
     expect(await forged({ "agent-heads.bin": rows })).toEqual([
       expect.stringContaining("record sum sum_rows_mismatch"),
     ]);
+  });
+
+  it("waits while too many proofs are checked: what has begun could only be cut off", async () => {
+    const { pool } = test.app.context;
+    const headers = { "retry-after": "2" };
+    const refusal = new AppError("service_unavailable", "too many proofs", { headers });
+    const refusals = [refusal];
+    const runRemembered: typeof pool.runRemembered = (...given) => {
+      const refused = refusals.pop();
+      return refused ? Promise.reject(refused) : pool.runRemembered(...given);
+    };
+    const context = { ...test.app.context, pool: { ...pool, runRemembered } };
+    const made = await makeEvidencePack(context, person, { ...request, agentSlugs: [approvedSlug] });
+    expect((await check(await collect(made.parts))).verdict).toBe("valid");
+    expect(refusals).toEqual([]);
   });
 
   it("is of several agents, each with a record of its own, and counts none twice", async () => {

@@ -11,6 +11,7 @@ import type { LoggedStatement, RecordResponse, StatementsResponse } from "#lib/a
 import { agents, ruleSets } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";
+import { createPatientPool } from "#lib/jobs/zk-worker-pool";
 import { readPublicKeys } from "#lib/log/keys/public-keys";
 import { readStatements } from "#lib/log/reading/history";
 import { makeSnapshot, readHeadRows, SnapshotTaken } from "#lib/log/records/agent-heads";
@@ -468,11 +469,12 @@ async function* writeAgent(
 }
 
 async function* writePack(
-  context: Context,
+  given: Context,
   agents: readonly CountedAgent[],
   { period, withPrivate, opening = "none" }: PackRequest,
   person: MemberPrincipal,
 ): AsyncGenerator<Uint8Array> {
+  const context = { ...given, pool: createPatientPool(given.pool) };
   const writing = beginWriting(context);
   const { zip } = writing;
   const pages = await readFirstPages(
