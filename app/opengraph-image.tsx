@@ -1,5 +1,5 @@
 /** Link card of any page that has no picture of its own, for chats and timelines. */
-import { drawLinkCard } from "#lib/server/pages/link-card";
+import { drawLinkCard } from "#lib/server/pages/load-pages";
 
 /** Drawn when it is asked for: the worker that draws belongs to a running service. */
 export const dynamic = "force-dynamic";

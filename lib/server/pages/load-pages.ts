@@ -1,8 +1,11 @@
+/** Loads public pages for Next, their metadata with them, and draws the picture that a chat or a timeline shows of a link. */
 import { headers } from "next/headers";
 import { cache } from "react";
 import type { KeyHistoryResponse } from "#lib/api/schemas/identity";
 import { warningsFilter } from "#lib/api/schemas/record";
-import { AppError } from "#lib/errors";
+import { AppError, describeError } from "#lib/errors";
+import { createShare } from "#lib/jobs/fair-queue";
+import type { Card } from "#lib/jobs/picture-worker";
 import { approvalMethods } from "#lib/protocol/statement/human-approval";
 import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
@@ -17,8 +20,6 @@ import {
   type VerificationPage,
   verifyForPage,
 } from "./public-pages";
-
-/** Loads public pages and their metadata for Next, with their filters. */
 
 type LoadedAgent =
   | ({ kind: "found" } & AgentPage)
@@ -106,3 +107,23 @@ export const loadVerification = cache(async (id: string): Promise<LoadedVerifica
     throw error;
   }
 });
+
+export type { Card };
+
+/** Not shown again without asking: a copy would outlive an erasure and a change of the verdict. */
+export const linkCardHeaders = { "Cache-Control": "no-cache" };
+
+export async function drawLinkCard(card: Card): Promise<Response> {
+  const app = await getApp();
+  const client = requestAddress(app, await headers());
+  try {
+    const png = await app.pictures.run("drawCard", card, createShare("other", { client }));
+    return new Response(png, { headers: { ...linkCardHeaders, "Content-Type": "image/png" } });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return new Response(null, {
+      status: describeError(error.errorName).status,
+      headers: { ...linkCardHeaders, ...error.headers },
+    });
+  }
+}

@@ -1,3 +1,4 @@
+/** Reads of public pages that the server also makes before Next renders them; Next itself is not loaded here. */
 import { and, eq } from "drizzle-orm";
 import { readPublicly } from "#lib/api/http/response-cache";
 import type { FeedResponse } from "#lib/api/schemas/identity";
@@ -23,7 +24,6 @@ import type { StoredAttestation } from "#lib/services/attestations/stored-receip
 import { cacheVerification, parseObject } from "#lib/services/attestations/verify";
 import { demoOrganizationId } from "#lib/services/portal/demo";
 import { findHabits, type Habits } from "#lib/verifier/checks/warning-rows";
-/** Reads of public pages that the server also makes before Next renders them; Next itself is not loaded here. */
 
 export interface AgentPage {
   agent: FeedResponse;

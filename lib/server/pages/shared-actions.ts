@@ -1,3 +1,4 @@
+/** Actions that several pages share. */
 import { type FormState, failedState } from "#lib/api/schemas/form-state";
 import {
   answerForm,
@@ -16,7 +17,6 @@ import {
 import { rotateOwnWebhook } from "#lib/services/webhooks/deliveries";
 import { isForm, limitMails, noForm, readKnownDevice, requireOwnPage, runAction } from "./portal-request";
 import { requestSignInLink, safePortalPath } from "./session";
-/** Actions that several pages share. */
 
 /** The page is not revalidated: the dialog shows the new secret until it is closed. */
 export async function runRotateWebhook(form: FormData): Promise<FormState<{ secret: string }>> {

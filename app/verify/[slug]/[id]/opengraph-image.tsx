@@ -3,8 +3,7 @@
  * public or holds.
  */
 import { describeCard } from "#components/verify/share-words";
-import { type Card, drawLinkCard, linkCardHeaders } from "#lib/server/pages/link-card";
-import { loadVerification } from "#lib/server/pages/load-pages";
+import { type Card, drawLinkCard, linkCardHeaders, loadVerification } from "#lib/server/pages/load-pages";
 
 export const size = { width: 1200, height: 630 };
 export const contentType = "image/png";
