@@ -3,16 +3,13 @@
  * says what a function can reach: http → log → accounts → approvals, which has all of it.
  */
 
-import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Scope } from "#lib/api/schemas/key-choices";
 import type { Database } from "#lib/db/client";
 import type { Replica } from "#lib/db/postgres/replica";
 import type { Wakeups } from "#lib/db/pubsub";
-import { AppError } from "#lib/errors";
 import type { FairQueue } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
 import type { Logger } from "#lib/logger";
-import { base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 import type { HealthCheck } from "./health";
 import type { IdempotencyLeases } from "./idempotency";
@@ -155,61 +152,4 @@ export function mayReach(principal: Principal, scope: Scope, row: { api_key_id: 
 /** False for what is somebody else's, and for the public (null). */
 export function ownsRow(principal: Principal | null, row: { organization_id: string }): boolean {
   return principal?.organizationId === row.organization_id;
-}
-
-/*
- * Secret part of a link: `<id>.<HMAC>`. The HMAC is under a secret of the server, so that knowing the id doesn't give
- * the link, and the link can be made again without being stored.
- */
-function authenticator(secret: Uint8Array, id: string): Buffer {
-  return createHmac("sha256", secret).update(id).digest();
-}
-
-export const makeToken = (secret: Uint8Array, id: string): string =>
-  `${id}.${authenticator(secret, id).toString("base64url")}`;
-
-/** The id; null for a token that this service did not make. */
-export function readToken(secret: Uint8Array, token: string): string | null {
-  const [, id, mac] = /^([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_-]{43})$/.exec(token) ?? [];
-  if (id === undefined || mac === undefined) return null;
-  const expected = authenticator(secret, id);
-  const given = Buffer.from(mac, "base64url");
-  // One spelling only: base64url's last character has bits that decode to nothing.
-  const isCanonical = given.toString("base64url") === mac;
-  return isCanonical && given.length === expected.length && timingSafeEqual(given, expected) ? id : null;
-}
-
-export interface PageQuery {
-  limit: number;
-  cursor?: string | undefined;
-}
-
-export const encodeCursor = (text: string): string => base64UrlEncode(utf8Encode(text));
-
-const wrongCursor = () => new AppError("bad_request", "cursor: is not one that this service gave out");
-
-/** Decodes with `read`; a cursor that it can't read wasn't made here. */
-export function decodeCursor<Place>(cursor: string, read: (text: string) => Place | undefined): Place {
-  let text: string;
-  try {
-    text = utf8Decode(base64UrlDecode(cursor));
-  } catch {
-    throw wrongCursor();
-  }
-  const place = read(text);
-  if (place === undefined) throw wrongCursor();
-  return place;
-}
-
-/** `rows`: one more than the page holds, if there are more. */
-export function cutPage<Row>(
-  rows: readonly Row[],
-  { limit }: PageQuery,
-  cursorOf: (row: Row) => string,
-): { shown: Row[]; nextCursor: string | null } {
-  const last = rows[limit - 1];
-  return {
-    shown: rows.slice(0, limit),
-    nextCursor: rows.length > limit && last !== undefined ? cursorOf(last) : null,
-  };
 }

@@ -4,7 +4,8 @@
  */
 import { and, asc, eq, exists, inArray, isNotNull, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import unhomoglyph from "unhomoglyph";
-import { type MemberPrincipal, makeToken, readToken, toActor } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
+import { makeToken, readToken } from "#lib/api/http/opaque-text";
 import type { Executor } from "#lib/db/client";
 import {
   approvals,

@@ -1,14 +1,8 @@
 /** The audit log as the portal, its exports and the API show it: newest first, keys and approvers by name. */
 
 import { and, desc, eq, gte, inArray, like, lt, notInArray, type SQL, sql } from "drizzle-orm";
-import {
-  cutPage,
-  decodeCursor,
-  encodeCursor,
-  type MemberPrincipal,
-  type PageQuery,
-  toActor,
-} from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
 import type { Handlers } from "#lib/api/http/pipeline";
 import type { rostersOperations as specs } from "#lib/api/operations/agents";
 import type { AuditFilters, ExportFormat } from "#lib/api/schemas/portal";

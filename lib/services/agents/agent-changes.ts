@@ -3,7 +3,8 @@
  * the agent's record. Attestations and decisions take the same lock, so each of them comes before a change or after it.
  */
 import { and, count, desc, eq, gte, inArray, isNull, lt, type SQL, sql } from "drizzle-orm";
-import { type Actor, cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/context";
+import type { Actor } from "#lib/api/http/context";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
 import type { IdentityResponse, KeyHistoryEntry, KeyHistoryResponse } from "#lib/api/schemas/identity";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import type { Executor } from "#lib/db/client";

@@ -2,13 +2,8 @@
 
 import { and, count, desc, eq, isNotNull, isNull, lt, ne } from "drizzle-orm";
 import type { z } from "zod";
-import {
-  cutPage,
-  type MemberPrincipal,
-  type PageQuery,
-  type Principal,
-  toActor,
-} from "#lib/api/http/context";
+import { type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
+import { cutPage, type PageQuery } from "#lib/api/http/opaque-text";
 import type { Handlers, Params } from "#lib/api/http/pipeline";
 import type { agentsOperations as specs } from "#lib/api/operations/agents";
 import type {

@@ -1,7 +1,8 @@
 /** An organization's own authorization requests, with the link by which a human decides those that still wait. */
 
 import { and, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
-import { type MemberPrincipal, ownsRow, type PageQuery } from "#lib/api/http/context";
+import { type MemberPrincipal, ownsRow } from "#lib/api/http/context";
+import type { PageQuery } from "#lib/api/http/opaque-text";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { UnfinishedRequest } from "#lib/api/schemas/portal";
 import { queryRows } from "#lib/db/client";

@@ -1,7 +1,8 @@
 /** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read. */
 
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import { cutPage, mayReach, ownsRow, type Principal } from "#lib/api/http/context";
+import { mayReach, ownsRow, type Principal } from "#lib/api/http/context";
+import { cutPage } from "#lib/api/http/opaque-text";
 import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 import {
   type AuthorizationState,

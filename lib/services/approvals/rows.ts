@@ -18,7 +18,7 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import { decodeCursor, encodeCursor, makeToken, type PageQuery, readToken } from "#lib/api/http/context";
+import { decodeCursor, encodeCursor, makeToken, type PageQuery, readToken } from "#lib/api/http/opaque-text";
 import type { AuthorizationState, PreviouslyDenied } from "#lib/api/schemas/authorization-state";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import type { Database, Executor } from "#lib/db/client";

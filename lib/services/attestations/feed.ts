@@ -2,7 +2,7 @@
  * GET /v1/agent/:slug: an agent's public attestations. One statement has the database digest everything that the answer is
  * made from; what it led to before is the answer. Otherwise each entry whose row has another digest is made again.
  */
-import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/context";
+import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/opaque-text";
 import { SerializedJson } from "#lib/api/http/problem";
 import type { CachedResponse } from "#lib/api/http/response-cache";
 import { type FeedEntry, type FeedResponse, maxLookAlikes } from "#lib/api/schemas/identity";

@@ -3,7 +3,7 @@
  * this list under other filters. What it says comes from the signed bytes; the columns beside them only find rows.
  */
 import { and, count, eq, gte, ilike, isNotNull, lt, type SQL, sql } from "drizzle-orm";
-import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/context";
+import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/opaque-text";
 import { SerializedJson } from "#lib/api/http/problem";
 import {
   type FeedEntry,

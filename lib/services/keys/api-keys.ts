@@ -4,14 +4,13 @@ import { crc32 } from "node:zlib";
 import { and, count, desc, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import {
   type Actor,
-  cutPage,
   type KeyPrincipal,
   type MemberPrincipal,
-  type PageQuery,
   type Principal,
   type ServiceSettings,
   toActor,
 } from "#lib/api/http/context";
+import { cutPage, type PageQuery } from "#lib/api/http/opaque-text";
 import { ownerScopes, type Scope, type Visibility } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyKeyUsage, dailyUsage, organizations } from "#lib/db/schema";

@@ -2,15 +2,8 @@
 
 import { and, count, desc, eq, gt, gte, ilike, inArray, lt, or, sql, sum } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
-import {
-  cutPage,
-  decodeCursor,
-  encodeCursor,
-  type KeyPrincipal,
-  type MemberPrincipal,
-  type PageQuery,
-  toActor,
-} from "#lib/api/http/context";
+import { type KeyPrincipal, type MemberPrincipal, toActor } from "#lib/api/http/context";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
 import type { Scope } from "#lib/api/schemas/key-choices";
 import type { RequestFilters, SearchHit } from "#lib/api/schemas/portal";
 import { isCalendarTime } from "#lib/api/schemas/primitives";

@@ -1,14 +1,7 @@
 /** The delivery log of an endpoint: what was sent, tried and given up, sent again, and the test message. */
 import { and, desc, eq, sql } from "drizzle-orm";
-import {
-  cutPage,
-  decodeCursor,
-  encodeCursor,
-  type MemberPrincipal,
-  type PageQuery,
-  type Principal,
-  toActor,
-} from "#lib/api/http/context";
+import { type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
 import type { Handlers, Params } from "#lib/api/http/pipeline";
 import type { webhooksOperations as specs } from "#lib/api/operations/webhooks";
 import { isCalendarTime } from "#lib/api/schemas/primitives";

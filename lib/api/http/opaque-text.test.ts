@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cutPage, decodeCursor, encodeCursor } from "./context";
+import { cutPage, decodeCursor, encodeCursor } from "./opaque-text";
 
 const rows = [4, 3, 2, 1];
 const cursorOf = (row: number) => encodeCursor(String(row));
