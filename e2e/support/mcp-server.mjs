@@ -1,6 +1,6 @@
 /** For tests: an MCP server over stdio, in both eras. Its first argument names a file whose text is in a tool's description. */
 import { appendFileSync, readFileSync } from "node:fs";
-import { McpServer } from "@modelcontextprotocol/server";
+import { inputRequired, inputResponse, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
@@ -27,6 +27,14 @@ serveStdio(() => {
         .join(),
     ),
   );
+  server.registerTool("sign", { inputSchema: z.object({}) }, (_input, { mcpReq }) => {
+    const response = inputResponse(mcpReq.inputResponses, "pin");
+    if (response.kind !== "missing") return text(response.action);
+    const requestedSchema = { type: "object", properties: { pin: { type: "string" } } };
+    return inputRequired({
+      inputRequests: { pin: inputRequired.elicit({ message: "PIN", requestedSchema }) },
+    });
+  });
   server.registerResource("rates", "bank://rates", {}, () => ({
     contents: [{ uri: "bank://rates", text: "7 %" }],
   }));

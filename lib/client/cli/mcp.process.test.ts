@@ -65,6 +65,36 @@ type Result = { content: { text: string }[]; isError?: boolean; _meta?: Record<s
 const call = async (client: Client, name: string, input: Record<string, unknown> = {}) =>
   (await client.callTool({ name, arguments: input })) as unknown as Result;
 
+interface Dialog {
+  params: Record<string, unknown>;
+  signal: AbortSignal;
+  close(action: string): void;
+}
+
+/** A client that shows what it is asked for until it is closed. */
+async function openWithDialogs(name: Name, args: string[], env: Record<string, string>) {
+  const client = await open(name, args, env, { elicitation: { url: {}, form: {} } });
+  const [dialogs, completed]: [Dialog[], unknown[]] = [[], []];
+  type Extra = { signal: AbortSignal } | { mcpReq: { signal: AbortSignal } };
+  const show = ({ params }: Pick<Dialog, "params">, extra: Extra) =>
+    new Promise((resolve) => {
+      const { signal } = "mcpReq" in extra ? extra.mcpReq : extra;
+      dialogs.push({ params, signal, close: (action) => resolve({ action }) });
+    });
+  if (name === "TypeScript 1") {
+    const { ElicitRequestSchema } = await import("@modelcontextprotocol/sdk/types.js");
+    client.setRequestHandler(ElicitRequestSchema as never, show as never);
+  } else client.setRequestHandler("elicitation/create", show as never);
+  client.fallbackNotificationHandler = async ({ method, params }) => {
+    if (method === "notifications/elicitation/complete") completed.push(params?.["elicitationId"]);
+  };
+  return { client, dialogs, completed };
+}
+const pollFor = async (dialogs: Dialog[], count: number) => {
+  await expect.poll(() => dialogs.length).toBe(count);
+  return dialogs;
+};
+
 describe.each(Object.keys(clients) as Name[])(
   "a gate in front of a server, with %s",
   { timeout: 60_000 },
@@ -77,6 +107,7 @@ describe.each(Object.keys(clients) as Name[])(
         "fail",
         "read",
         "key",
+        "sign",
       ]);
       expect((await client.listResources()).resources).toHaveLength(1);
       expect((await client.getPrompt({ name: "greet" })).messages).toHaveLength(1);
@@ -222,28 +253,72 @@ describe.each(Object.keys(clients) as Name[])(
 
     it("offers the approval page to a client that opens links, and never takes that for an approval", async () => {
       const { agent, args, env, list, readRan } = await prepare([]);
-      const client = await open(name, args, env, { elicitation: { url: {}, form: {} } });
-      const offered: Record<string, unknown>[] = [];
-      const take = async ({ params }: { params: Record<string, unknown> }) => {
-        offered.push(params);
-        return { action: offered.length === 1 ? "accept" : "decline" };
-      };
-      if (name === "TypeScript 1") {
-        const { ElicitRequestSchema } = await import("@modelcontextprotocol/sdk/types.js");
-        client.setRequestHandler(ElicitRequestSchema as never, take as never);
-      } else client.setRequestHandler("elicitation/create", take as never);
+      const { client, dialogs } = await openWithDialogs(name, args, env);
       const paying = call(client, "pay", { cents: 5 });
       const asked = await openNext(around.test, around.key, agent);
-      await expect.poll(() => offered.length).toBe(1);
-      expect(offered[0]).toMatchObject({ mode: "url", url: expect.stringContaining(asked.token) });
-      expect(await readRan()).toEqual([]);
+      const [dialog] = await pollFor(dialogs, 1);
+      expect(dialog?.params).toMatchObject({ mode: "url", url: expect.stringContaining(asked.token) });
+      dialog?.close("accept");
       await approveUnproven(around.test, asked.requestId);
       expect((await paying).content).toEqual([{ type: "text", text: "paid 5" }]);
-      expect(await call(client, "pay", { cents: 6 })).toMatchObject({ isError: true });
+      const declined = call(client, "pay", { cents: 6 });
+      (await pollFor(dialogs, 2))[1]?.close("decline");
+      expect(await declined).toMatchObject({ isError: true });
       const statuses = (await list("authorizations")).map((one: { status: string }) => one.status);
       expect(statuses.sort()).toEqual(["approved", "cancelled"]);
       expect(await readRan()).toEqual(["5"]);
       await client.close();
+    });
+
+    it("goes on when it is decided, also if the client still shows the page", async () => {
+      const { agent, args, env, readRan } = await prepare([]);
+      const { client, dialogs, completed } = await openWithDialogs(name, args, env);
+      for (const isApproved of [false, true]) {
+        const paying = call(client, "pay", { cents: isApproved ? 5 : 4 });
+        const { requestId, deny } = await openNext(around.test, around.key, agent);
+        const dialog = (await pollFor(dialogs, isApproved ? 2 : 1)).at(-1);
+        await (isApproved ? approveUnproven(around.test, requestId) : deny("no"));
+        if (name.endsWith("2026")) {
+          // No word of a server reaches this client between its calls: it must find the decision, and nothing run before.
+          await new Promise((resolve) => setTimeout(resolve, 1_000));
+          expect(await readRan()).toEqual([]);
+          dialog?.close("cancel");
+        }
+        expect((await paying).content).toMatchObject([
+          { text: isApproved ? "paid 5" : expect.stringContaining("Do not retry") },
+        ]);
+        if (name.endsWith("2026")) continue;
+        expect(completed.at(-1)).toBe(requestId);
+        expect(dialog?.signal.aborted).toBe(true);
+      }
+      expect(await readRan()).toEqual(["5"]);
+      await client.close();
+    });
+
+    it("passes on what a server asks in an approved call, and attests a client that goes away meanwhile", async () => {
+      const { agent, args, env, list, verify } = await prepare(["--ask", "sign"]);
+      const { client, dialogs } = await openWithDialogs(name, args, env);
+      const sign = async () => {
+        const signing = call(client, "sign");
+        const [link] = await pollFor(dialogs, 1);
+        await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);
+        link?.close("accept");
+        const [, form] = await pollFor(dialogs, 2);
+        expect(form?.params).toMatchObject({ message: "PIN" });
+        dialogs.length = 0;
+        return { signing, form };
+      };
+      const first = await sign();
+      first.form?.close("decline");
+      expect((await first.signing).content).toEqual([{ type: "text", text: "decline" }]);
+      const { signing } = await sign();
+      signing.catch(() => undefined);
+      await client.close();
+      await expect.poll(async () => (await list("attestations")).length).toBe(2);
+      const made = await Promise.all(
+        (await list("attestations")).map((one: { attestation_id: string }) => verify(one.attestation_id)),
+      );
+      expect(made.map(({ metadata }) => metadata.outcome).sort()).toEqual(["completed", "failed"]);
     });
   },
 );

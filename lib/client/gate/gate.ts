@@ -354,7 +354,10 @@ function endLater(service: Service, signal: AbortSignal, over: AbortSignal): Abo
   return late.signal;
 }
 
-async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+export async function untilAborted<Result>(
+  work: Promise<Result>,
+  signal: AbortSignal | undefined,
+): Promise<Result> {
   if (signal === undefined) return work;
   const over = new AbortController();
   const aborted = new Promise<never>((_, reject) => {

@@ -15,7 +15,15 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import { askOnce, cancelAmended, type GatedAction, type GateMemory, gate, readOutcome } from "./gate";
+import {
+  askOnce,
+  cancelAmended,
+  type GatedAction,
+  type GateMemory,
+  gate,
+  readOutcome,
+  untilAborted,
+} from "./gate";
 
 type Id = string | number;
 /** A JSON-RPC message, without its version. */
@@ -75,10 +83,10 @@ interface Call {
   tool: string;
   input: JsonObject;
   ended: AbortController;
-  /** The client has given it up: no answer is expected. */
+  /** Nothing waits for its answer any more. */
   isGone: boolean;
-  /** Continues in the next message of the client that has this state. */
-  onRound: ((message: McpMessage) => void) | null;
+  /** The client was asked for something, and goes on in a message with this state. Until then nothing can be told to it. */
+  round: { state: string; goOn(message: McpMessage): void } | null;
 }
 
 const memberOf = (value: JsonValue | undefined, ...names: string[]): JsonValue | undefined =>
@@ -93,6 +101,7 @@ const hashTool = ({ _meta, icons, ...tool }: JsonObject) => canonicalHash(tool);
 export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   const { service, tell, patienceSeconds = usualPatienceSeconds } = options;
   const runId = service.randomUuid();
+  const ownPrefix = `countersign-${runId}-`;
   const memory: GateMemory = {
     clientId: undefined,
     running: new Map(),
@@ -115,13 +124,24 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     to: (message: McpMessage) => void,
     method: string,
     params: JsonObject,
+    over?: AbortSignal,
   ): Promise<McpMessage> => {
     made += 1;
-    const id = `countersign-${runId}-${made}`;
+    const id = `${ownPrefix}${made}`;
+    over?.addEventListener("abort", () => {
+      if (own.delete(id)) to({ method: "notifications/cancelled", params: { requestId: id } });
+    });
     return new Promise((resolve) => {
       own.set(id, resolve);
       to({ id, method, params });
     });
+  };
+  const takeOwn = (message: McpMessage): boolean => {
+    const { id = "", method } = message;
+    if (method !== undefined || !String(id).startsWith(ownPrefix)) return false;
+    own.get(id)?.(message);
+    own.delete(id);
+    return true;
   };
   const isModern = (params: JsonObject) => memberOf(params, "_meta", protocolKey) !== undefined;
   const answer = ({ id, params }: Pick<Call, "id" | "params">, result: JsonObject) =>
@@ -187,7 +207,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
 
   async function handleCall(call: Call): Promise<void> {
     const { tool, input } = call;
-    const found = await findTool(call);
+    const found = await untilAborted(findTool(call), call.ended.signal);
     const change = found === null ? null : await findChange(found);
     if (call.isGone) return;
     if (change !== null) return refuse(call, change);
@@ -202,6 +222,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         ...options.describe(tool, input, found?.["inputSchema"]),
         runId,
         callId: `equal-${number}`,
+        signal: call.ended.signal,
       });
     } finally {
       others.delete(number);
@@ -219,12 +240,12 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   }
 
   async function holdCall(call: Call, action: GatedAction): Promise<void> {
-    const { input, ended } = call;
-    const over = new AbortController();
+    const { input } = call;
     try {
-      const { request } = await askOnce(service, { ...action, signal: ended.signal }, input);
+      const { request } = await askOnce(service, action, input);
       if (request.status === "pending") {
-        const isDecided = await showAndWait(call, request, AbortSignal.any([ended.signal, over.signal]));
+        const isDecided = await showAndWait(call, request);
+        if (call.isGone) return;
         if (!isDecided) return refuse(call, pendingText(request));
       }
       const run = (copy: JsonObject) => runCall(call, copy);
@@ -246,8 +267,6 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       tell(`${call.tool}: ${why}\n`);
       if (!call.isGone)
         refuse(call, error instanceof NotApprovedError ? why : `Not run, or not attested: ${why}`);
-    } finally {
-      over.abort();
     }
   }
 
@@ -261,26 +280,18 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   const pendingText = ({ approval_url, confirmation_code }: AuthorizationRequest) =>
     `Not run yet: a human has to approve it at ${approval_url} (code ${confirmation_code}). Show both to the user, and make exactly this call again once they have decided.`;
 
-  /** False if nobody decided while the client waits. A call that the client gives up is cancelled. */
-  async function showAndWait(
-    call: Call,
-    request: AuthorizationRequest,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  /**
+   * False if nobody decided while the client waits. A call that the client gives up is cancelled. A decision counts whatever
+   * the client still shows: that is withdrawn, or, where its protocol can't, the client's next call finds the decision.
+   */
+  async function showAndWait(call: Call, request: AuthorizationRequest): Promise<boolean> {
     const { approval_url, confirmation_code, request_id } = request;
+    const { signal } = call.ended;
     const message = `A human has to approve the tool ${call.tool}. Confirmation code: ${confirmation_code}`;
     tell(`${message}\n  ${approval_url}\n`);
     const url = { mode: "url", message, url: approval_url };
-    const stop = new AbortController();
-    const waiting = AbortSignal.any([signal, stop.signal]);
+    const [stop, over] = [new AbortController(), new AbortController()];
     const token = memberOf(call.params, "_meta", "progressToken");
-    const decided = waitForAmended(service, request_id, { signal: waiting }).then(
-      () => true,
-      (error: unknown) => {
-        if (stop.signal.aborted && !signal.aborted) return false;
-        throw error;
-      },
-    );
     const declined = (reply: McpMessage) => {
       const action = memberOf(reply.result, "action");
       if (action === "decline" || action === "cancel")
@@ -289,28 +300,40 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     const isModernLink =
       isModern(call.params) &&
       memberOf(call.params, "_meta", capabilitiesKey, "elicitation", "url") !== undefined;
-    if (isModernLink) void offerRounds(call, url, decided, declined).then(() => stop.abort());
-    else {
-      if (opensLinks && !isModern(call.params))
-        void ask(ends.toClient, "elicitation/create", { ...url, elicitationId: request_id }).then(declined);
-      let told = 0;
-      const progress = setInterval(() => {
-        told += 1;
-        if (token !== undefined)
-          ends.toClient({
-            method: "notifications/progress",
-            params: { progressToken: token, progress: told, message: `${message} ${approval_url}` },
-          });
-        if (token === undefined && told * progressMs >= patienceSeconds * 1_000) stop.abort();
-      }, progressMs);
-      void decided.catch(() => undefined).finally(() => clearInterval(progress));
-    }
+    const isLink = opensLinks && !isModern(call.params);
+    const elicitationId = request_id;
+    let told = 0;
+    const progress = () => {
+      told += 1;
+      if (token !== undefined)
+        ends.toClient({
+          method: "notifications/progress",
+          params: { progressToken: token, progress: told, message: `${message} ${approval_url}` },
+        });
+      else if (told * progressMs >= patienceSeconds * 1_000) stop.abort();
+    };
+    const timer = isModernLink ? undefined : setInterval(progress, progressMs);
+    if (isModernLink) void offerRounds(call, url, over.signal, declined).then(() => stop.abort());
+    else if (isLink)
+      void ask(ends.toClient, "elicitation/create", { ...url, elicitationId }, over.signal).then(declined);
     try {
-      return await decided;
+      await waitForAmended(service, request_id, { signal: AbortSignal.any([signal, stop.signal]) });
+      return true;
     } catch (error) {
-      if (call.ended.signal.aborted)
+      if (stop.signal.aborted && !signal.aborted) return false;
+      if (signal.aborted)
         await cancelAmended(service, request_id, AbortSignal.timeout(progressMs)).catch(() => undefined);
       throw error;
+    } finally {
+      clearInterval(timer);
+      const isDecided = !signal.aborted && !stop.signal.aborted;
+      if (isLink && isDecided)
+        ends.toClient({ method: "notifications/elicitation/complete", params: { elicitationId } });
+      over.abort();
+      if (call.round !== null) {
+        rounds.delete(call.round.state);
+        call.isGone = true;
+      }
     }
   }
 
@@ -318,34 +341,26 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   async function offerRounds(
     call: Call,
     url: JsonObject,
-    decided: Promise<boolean>,
+    over: AbortSignal,
     declined: (reply: McpMessage) => void,
   ) {
     let inputRequests: JsonObject = { countersign: { method: "elicitation/create", params: url } };
     for (let round = 0; round < maxRounds; round += 1) {
-      const state = service.randomUuid();
-      const next = nextRound(call, state);
-      ends.toClient({
-        id: call.id,
-        result: {
-          resultType: "input_required",
-          inputRequests,
-          requestState: state,
-        },
-      });
-      const { params } = await next;
+      const { params } = await nextRound(call, { inputRequests, requestState: service.randomUuid() });
       const response = memberOf(params, "inputResponses", "countersign");
       if (response !== undefined && isJsonObject(response)) declined({ result: response });
       inputRequests = {};
-      const pause = new Promise((resolve) => setTimeout(resolve, patienceSeconds * 1_000, "late"));
-      if ((await Promise.race([decided.catch(() => "over"), pause])) !== "late") return;
+      await service.sleep(patienceSeconds * 1_000, over).catch(() => undefined);
+      if (over.aborted) return;
     }
   }
 
-  function nextRound(call: Call, state: string): Promise<McpMessage> {
-    return new Promise((resolve) => {
-      rounds.set(state, call);
-      call.onRound = resolve;
+  function nextRound(call: Call, result: JsonObject & { requestState: string }): Promise<McpMessage> {
+    const { id } = call;
+    return new Promise((goOn) => {
+      call.round = { state: result.requestState, goOn };
+      rounds.set(result.requestState, call);
+      ends.toClient({ id, result: { resultType: "input_required", ...result } });
     });
   }
 
@@ -354,9 +369,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     const { requestState: _state, inputResponses: _responses, ...first } = call.params;
     let params: JsonObject = { ...first, arguments: copy };
     for (;;) {
-      const { result, error } = await new Promise<McpMessage>((resolve, reject) => {
-        // It may have done half of it.
-        call.ended.signal.addEventListener("abort", () => reject(call.ended.signal.reason));
+      const answered = new Promise<McpMessage>((resolve) => {
         passed.set(call.id, (message) => {
           resolve(message);
           return message;
@@ -364,12 +377,13 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         held.add(call.id);
         ends.toServer({ id: call.id, method: "tools/call", params });
       });
+      // Given up now, it may have done half of it.
+      const { result, error } = await untilAborted(answered, call.ended.signal);
       if (error !== undefined) throw new ServerError(error);
       if (result?.["resultType"] !== "input_required") return result ?? {};
       const state = String(result["requestState"] ?? service.randomUuid());
-      const next = nextRound(call, state);
-      ends.toClient({ id: call.id, result: { ...result, requestState: state } });
-      const { inputResponses, requestState } = (await next).params ?? {};
+      const next = nextRound(call, { ...result, requestState: state });
+      const { inputResponses, requestState } = (await untilAborted(next, call.ended.signal)).params ?? {};
       params = {
         ...first,
         arguments: copy,
@@ -385,16 +399,15 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     const { id = "", params = {} } = message;
     const tool = String(params["name"]);
     const input = isJsonObject(params["arguments"] ?? null) ? (params["arguments"] as JsonObject) : {};
-    const begun = rounds.get(String(params["requestState"]));
+    const state = String(params["requestState"]);
+    const begun = rounds.get(state);
     if (begun !== undefined) {
-      rounds.delete(String(params["requestState"]));
-      calls.delete(begun.id);
-      begun.id = id;
-      calls.set(id, begun);
-      if (canonicalHash([tool, input]) !== canonicalHash([begun.tool, begun.input])) {
-        begun.ended.abort(new Error("the arguments are not those of the first call"));
-        refuse(begun, "Not run: the arguments are not those of the first call.");
-      } else begun.onRound?.(message);
+      const { id: former, round } = begun;
+      rounds.delete(state);
+      calls.delete(former);
+      calls.set(id, Object.assign(begun, { id, round: null }));
+      if (canonicalHash([tool, input]) === canonicalHash([begun.tool, begun.input])) round?.goOn(message);
+      else begun.ended.abort(new Error("The arguments are not those of the first call."));
       return;
     }
     const call: Call = {
@@ -404,11 +417,13 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       input,
       ended: new AbortController(),
       isGone: false,
-      onRound: null,
+      round: null,
     };
     calls.set(id, call);
     const work = handleCall(call)
-      .catch((error: unknown) => refuse(call, `Not run: ${error instanceof Error ? error.message : error}`))
+      .catch((error: unknown) => {
+        if (!call.isGone) refuse(call, `Not run: ${error instanceof Error ? error.message : error}`);
+      })
       .finally(() => {
         calls.delete(call.id);
         working.delete(work);
@@ -419,10 +434,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   return {
     fromClient(message: McpMessage): void {
       const { id, method, params = {} } = message;
-      if (method === undefined && id !== undefined && own.has(id)) {
-        own.get(id)?.(message);
-        return void own.delete(id);
-      }
+      if (takeOwn(message)) return;
       if (method === "initialize")
         opensLinks = memberOf(params, "capabilities", "elicitation", "url") !== undefined;
       if (method === "tools/call" && id !== undefined) return void readCall(message);
@@ -439,10 +451,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     async fromServer(message: McpMessage): Promise<void> {
       const { id, method } = message;
       if (method !== undefined || id === undefined) return ends.toClient(message);
-      if (own.has(id)) {
-        own.get(id)?.(message);
-        return void own.delete(id);
-      }
+      if (takeOwn(message)) return;
       const judge = passed.get(id);
       passed.delete(id);
       if (judge === undefined) return ends.toClient(message);
