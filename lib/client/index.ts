@@ -30,8 +30,6 @@ export {
 export { type AgentKey, hashInputs, signAgentRequest } from "#lib/client/api/inputs";
 export type { Runtime } from "#lib/client/api/transport";
 export type * from "#lib/client/api/wire";
-export type * from "#lib/client/api/wire";
-export type * from "#lib/client/api/wire";
 export type { Gated, GatedAction, Run } from "#lib/client/gate/gate";
 export type { AttestationExtras } from "#lib/client/gate/gate-checks";
 export { type Countersign, type CountersignOptions, createCountersign } from "./create";

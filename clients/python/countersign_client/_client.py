@@ -255,8 +255,7 @@ class Countersign:
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 return Answer(response.status_code, headers, body.whole())
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            asked = request.url.partition("?")[0]
-            raise ServiceConnectionError(f"{request.method} {asked}: no answer") from error
+            raise ServiceConnectionError(f"{request.asked}: no answer") from error
 
 
 class CountingAttester:

@@ -23,6 +23,11 @@ class Send:
     content: bytes | None = None
     timeout: float = 40
 
+    @property
+    def asked(self) -> str:
+        """For errors: the query may name a run."""
+        return f"{self.method} {self.url.partition('?')[0]}"
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -136,7 +136,7 @@ def _send_once(request: Send) -> Flow[Answered]:
     if not 200 <= answer.status < 300:
         raise ApiError(answer.status, body, retry_after)
     if text is None:
-        raise ServiceConnectionError(f"{request.method} {request.url}: the answer is not JSON")
+        raise ServiceConnectionError(f"{request.asked}: the answer is not JSON")
     return Answered(text, retry_after, answer.headers.get("idempotency-replayed") == "true")
 
 

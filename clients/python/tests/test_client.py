@@ -238,13 +238,14 @@ def test_shows_its_key_to_nobody() -> None:
         assert API_KEY not in repr(vars(own))
 
     async def go() -> None:
-        await AsyncCountersign("http://127.0.0.1:1", "cs_live_x").call("POST", "/v1/attest")
+        await AsyncCountersign("http://127.0.0.1:1", "cs_live_x").call("POST", "/v1/attest?run=its-run")
 
-    for fail in (lambda: Countersign("http://127.0.0.1:1", "cs_live_x").call("POST", "/v1/attest"), lambda: asyncio.run(go())):
+    for fail in (lambda: Countersign("http://127.0.0.1:1", "cs_live_x").call("POST", "/v1/attest?run=its-run"), lambda: asyncio.run(go())):
         with pytest.raises(ServiceConnectionError) as caught:
             fail()
         seen = seen_by_reporters(caught.value)
         assert "/v1/attest" in seen
+        assert str(caught.value) == "POST http://127.0.0.1:1/v1/attest: no answer"
         assert "cs_live_x" not in seen
 
 

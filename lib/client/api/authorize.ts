@@ -48,6 +48,10 @@ const buildPath = (requestId: string) => `/v1/authorize/${encodeURIComponent(req
 
 export type RequestOptions = Pick<WriteOptions, "signal">;
 
+/** For what the service does once however often it is asked. */
+const post = <Answer>(service: Service, path: string, body: object, { signal }: RequestOptions) =>
+  send<Answer>(service, { method: "POST", path, body, isRepeatable: true, signal });
+
 export async function cancel(
   service: Service,
   requestId: string,
@@ -61,16 +65,9 @@ export async function answer(
   requestId: string,
   number: number,
   text: string,
-  { signal }: RequestOptions = {},
+  options: RequestOptions = {},
 ): Promise<AuthorizationState> {
-  const body = { number, answer: text };
-  return send(service, {
-    method: "POST",
-    path: `${buildPath(requestId)}/answer`,
-    body,
-    isRepeatable: true,
-    signal,
-  });
+  return post(service, `${buildPath(requestId)}/answer`, { number, answer: text }, options);
 }
 
 export interface ReasonOptions extends RequestOptions {
@@ -81,30 +78,31 @@ export interface ReasonOptions extends RequestOptions {
 export async function revoke(
   service: Service,
   requestId: string,
-  { reason, signal }: ReasonOptions = {},
+  { reason, ...options }: ReasonOptions = {},
 ): Promise<AuthorizationState> {
-  const path = `/v1/authorizations/${encodeURIComponent(requestId)}/revoke`;
-  return send(service, { method: "POST", path, body: { reason }, isRepeatable: true, signal });
+  return post(service, `/v1/authorizations/${encodeURIComponent(requestId)}/revoke`, { reason }, options);
 }
 
 export async function claim(
   service: Service,
   requestId: string,
   run: string,
-  { signal }: RequestOptions = {},
+  options: RequestOptions = {},
 ): Promise<ClaimedAuthorization> {
-  const path = `${buildPath(requestId)}/claim`;
   try {
-    return await send(service, { method: "POST", path, body: { run }, isRepeatable: true, signal });
+    return await post(service, `${buildPath(requestId)}/claim`, { run }, options);
   } catch (error) {
-    const code = error instanceof ApiError ? error.code : null;
-    if (code === "already_claimed") throw new ApprovalClaimedError();
-    if (code === "authorization_already_used") throw new ApprovalUsedError(null);
-    if (code === "authorization_revoked") throw new ApprovalRevokedError();
-    if (code === "agent_frozen") throw new AgentFrozenError();
-    throw error;
+    const refusal = error instanceof ApiError ? refusals[error.code] : undefined;
+    throw refusal?.() ?? error;
   }
 }
+
+const refusals: Partial<Record<ApiError["code"], () => CountersignError>> = {
+  already_claimed: () => new ApprovalClaimedError(),
+  authorization_already_used: () => new ApprovalUsedError(null),
+  authorization_revoked: () => new ApprovalRevokedError(),
+  agent_frozen: () => new AgentFrozenError(),
+};
 
 /* Waiting for a human's decision, and the one place that says whether an action may run. */
 
@@ -135,7 +133,7 @@ async function readAuthorization(
   query: string,
   { signal }: WaitOptions,
 ): Promise<{ state: AuthorizationState; pauseSeconds: number }> {
-  const path = `/v1/authorize/${encodeURIComponent(requestId)}${query}`;
+  const path = buildPath(requestId) + query;
   const { text, retryAfterSeconds } = await sendForText(service, { method: "GET", path, signal, tries });
   const state = JSON.parse(text) as AuthorizationState;
   return { state, pauseSeconds: Math.max(1, retryAfterSeconds ?? usualPauseSeconds) };
@@ -235,17 +233,15 @@ export async function freeze(
   service: Service,
   slug: string,
   reason: string,
-  { signal }: RequestOptions = {},
+  options: RequestOptions = {},
 ): Promise<AgentIdentity> {
-  const path = freezePath(slug, "freeze");
-  return send(service, { method: "POST", path, body: { reason }, isRepeatable: true, signal });
+  return post(service, freezePath(slug, "freeze"), { reason }, options);
 }
 
 export async function unfreeze(
   service: Service,
   slug: string,
-  { reason, signal }: ReasonOptions = {},
+  { reason, ...options }: ReasonOptions = {},
 ): Promise<AgentIdentity> {
-  const path = freezePath(slug, "unfreeze");
-  return send(service, { method: "POST", path, body: { reason }, isRepeatable: true, signal });
+  return post(service, freezePath(slug, "unfreeze"), { reason }, options);
 }

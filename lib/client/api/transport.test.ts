@@ -126,8 +126,9 @@ describe("a request", () => {
     };
     const runtime = { ...quietRuntime(), randomUuid: () => "", now: () => new Date(0) };
     const service = { ...runtime, fetch, baseUrl: "https://countersign.example", apiKey: undefined };
-    const path = "/v1/keys/verify";
-    expect(await failureOf(send(service, { method: "POST", path }))).toBeInstanceOf(ConnectionError);
+    const path = "/v1/keys/verify?run=its-run";
+    const error = await failureOf(send(service, { method: "POST", path }));
+    expect(error).toEqual(new ConnectionError("POST https://countersign.example/v1/keys/verify: no answer"));
     expect(count).toBe(1);
     await failureOf(send(service, { method: "GET", path }));
     expect(count).toBe(6);

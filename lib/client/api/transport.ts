@@ -5,7 +5,7 @@
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
 import { isLoopbackUrl } from "#lib/protocol/text/host";
-import { ApiError, ConnectionError } from "./errors";
+import { ApiError, ConnectionError, CountersignError } from "./errors";
 
 /** Environment of the client. Tests put their own in place. */
 export interface Runtime {
@@ -91,8 +91,7 @@ export async function sendForText(service: Service, call: Call): Promise<Answere
 
 /** Null if trying again doesn't help. */
 function findPause({ random }: Service, error: unknown, tried: number): number | null {
-  const isOurs = error instanceof ApiError || error instanceof ConnectionError;
-  if (!isOurs || !error.retryable) return null;
+  if (!(error instanceof CountersignError && error.retryable)) return null;
   const backOffMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tried - 1)) * (0.5 + random() / 2);
   const asked = error instanceof ApiError ? error.retryAfterSeconds : null;
   if (asked === null) return backOffMs;
@@ -102,25 +101,26 @@ function findPause({ random }: Service, error: unknown, tried: number): number |
 async function sendOnce(service: Service, call: Call, init: RequestInit): Promise<Answered> {
   const { signal } = call;
   signal?.throwIfAborted();
+  const url = `${service.baseUrl}${call.path}`;
+  const asked = `${call.method} ${url.split("?")[0]}`;
   const timeout = AbortSignal.timeout(timeoutMs);
   let response: Response;
   let text: string | null;
   try {
-    response = await service.fetch(`${service.baseUrl}${call.path}`, {
+    response = await service.fetch(url, {
       ...init,
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
     text = await readTextAtMost(response, maxAnswerBytes);
   } catch (error) {
     signal?.throwIfAborted();
-    throw new ConnectionError(`${call.method} ${service.baseUrl}${call.path}: no answer`, { cause: error });
+    throw new ConnectionError(`${asked}: no answer`, { cause: error });
   }
   const seconds = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
   const retryAfterSeconds = Number.isNaN(seconds) ? null : Math.max(0, seconds);
   const body = parse(text);
   if (!response.ok) throw new ApiError(response.status, body ?? null, retryAfterSeconds);
-  if (text === null || body === undefined)
-    throw new ConnectionError(`${call.method} ${service.baseUrl}${call.path}: the answer is not JSON`);
+  if (text === null || body === undefined) throw new ConnectionError(`${asked}: the answer is not JSON`);
   return { text, retryAfterSeconds, isReplayed: response.headers.get("idempotency-replayed") === "true" };
 }
 
