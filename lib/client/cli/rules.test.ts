@@ -115,6 +115,14 @@ describe("rules try", () => {
     expect(shown.out).toContain("allowed  Bash: ls  (look)");
   });
 
+  it("judges the others beside arguments that can't be shown", async () => {
+    const broken = lines(claude).replace('"timeout":5', '"env":{"NAME":"\\ud83d"}');
+    const found = await run({ t: broken, r: rules }, "t", "--rules", "r", "--agent", "coder", ...cedar);
+    expectExit(found, 0);
+    expect(found.out).toContain("2 calls, judged by r: 0 allowed without asking, 0 asked, 2 denied.");
+    expect(found.out).toContain("denied   Bash: rm -rf build  (never-rm)");
+  });
+
   it("takes a template, and says what is missing", async () => {
     const files = { t: lines(claude), none: "{}\n", bad: "permit(" };
     expect((await run(files, "t", "--template", "2", ...cedar)).out).toContain(

@@ -113,9 +113,13 @@ async function chooseRules(command: Command): Promise<ChosenRules> {
   };
 }
 
-function describeCall(call: TranscriptCall, agent: string, uses: number, now: Date): RuleContext {
-  const { tool, action } = describeToolCall(call.tool, call.input);
-  const { context, details } = showInputs(call.input, {});
+function describeCall(
+  { input, at }: TranscriptCall & { at: Date },
+  { tool, action }: Pick<RuleContext, "tool" | "action">,
+  agent: string,
+  uses: number,
+): RuleContext {
+  const { context, details } = showInputs(input, {});
   return {
     salt: "",
     agent: { slug: agent, name: null, key_registered: false, code_hash_known: false },
@@ -125,7 +129,7 @@ function describeCall(call: TranscriptCall, agent: string, uses: number, now: Da
     context,
     details: { complete: details.complete, types: writeTypes(context, details.types ?? {}) },
     requester: null,
-    ...readHours(call.at ?? now),
+    ...readHours(at),
     uses_today: uses,
     environment: "production",
   };
@@ -153,10 +157,11 @@ function tryCalls(
   prepareStrictly(cedar, "try", parsed.rules);
   let uses = 0;
   return calls.map((call): Tried => {
-    const { title = "" } = describeToolCall(call.tool, call.input);
-    const shown = { tool: call.tool, title };
+    const shown = { tool: call.tool, title: "" };
     try {
-      const context = describeCall(call, agent, uses, now);
+      const { title = "", ...named } = describeToolCall(call.tool, call.input);
+      shown.title = title;
+      const context = describeCall({ ...call, at: call.at ?? now }, named, agent, uses);
       const found = evaluateStrictly(cedar, "try", parsed.rules, context, rules.fallback);
       const isHidden = found.forbidsDetails && context.details?.complete === false;
       const decision = found.decision === "allow" && isHidden ? "ask" : found.decision;
