@@ -16,14 +16,14 @@ export const mutations = [
     test: "lib/services/policies/suggestions.service.test.ts",
   },
   {
-    threat: "A suggested rule lets through more",
+    threat: "A suggested rule or standing approval lets through more",
     file: "lib/protocol/policy/suggest.ts",
     from: "`context.details_count == ",
     to: "`context.details_count >= ",
     test: "lib/protocol/policy/suggest.test.ts",
   },
   {
-    threat: "A suggested rule lets through more",
+    threat: "A suggested rule or standing approval lets through more",
     file: "lib/protocol/policy/suggest.ts",
     from: "findOpen([...alike])",
     to: "findOpen(named)",

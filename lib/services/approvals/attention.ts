@@ -204,6 +204,7 @@ export async function exportAttention(
  * request: nothing that is signed or decided depends on it. A person who is signed in holds reminders and the next turn
  * back for some minutes; an agent, who has the link too, holds nothing back.
  */
+
 /** For which a look counts. */
 export const lookMinutes = 10;
 
