@@ -15,7 +15,6 @@ import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/identities";
 import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
-import { readDeciders, readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
 import { answerQuestion } from "#lib/services/approvals/decision/questions";
 import { revokeAuthorization } from "#lib/services/approvals/decision/revoke";
 import { readGrantUsage, readGrantUsages } from "#lib/services/approvals/request/evaluate-policy";
@@ -23,7 +22,14 @@ import { judgeByRulesNow } from "#lib/services/approvals/request/rules-now";
 import { whyUnusable } from "#lib/services/approvals/use/use-approval";
 import { isTestKey } from "#lib/services/keys/api-keys";
 import type { Context } from "./context";
-import { type AuthorizationQuery, listAuthorizations, readAuthorization, readPage } from "./read";
+import {
+  type AuthorizationQuery,
+  listAuthorizations,
+  readAuthorization,
+  readDeciders,
+  readPage,
+  readRequestFacts,
+} from "./read";
 import {
   type AuthorizationRow,
   approvalUrl,

@@ -1,7 +1,6 @@
 /** Runs the operations of lib/api/operations/authorizations.ts. */
 
 import { requireSameOrigin } from "#lib/api/http/common-headers";
-import type { KeyPrincipal } from "#lib/api/http/context";
 import {
   type Call,
   type Handlers,
@@ -24,20 +23,13 @@ import {
   passkeyBody,
   startBody,
 } from "#lib/api/schemas/approval-view";
-import type { EvaluationBody, EvaluationResponse } from "#lib/api/schemas/authorization-state";
-import type { AuthorizeBody } from "#lib/api/schemas/authorize";
 import { AppError } from "#lib/errors";
-import { findAgent, slugTaken } from "#lib/services/agents/agents";
 import { amendAuthorization } from "#lib/services/approvals/decision/amend";
 import { cancelAuthorization, denyAuthorization } from "#lib/services/approvals/decision/decide";
 import { answerQuestion, askQuestion } from "#lib/services/approvals/decision/questions";
 import { revokeAuthorization, revokeByLink } from "#lib/services/approvals/decision/revoke";
-import { type Judged, readStanding } from "#lib/services/approvals/request/evaluate-policy";
-import {
-  previewDecision,
-  requestAuthorization,
-  restoreSecrets,
-} from "#lib/services/approvals/request/request";
+import { evaluateAccess } from "#lib/services/approvals/request/evaluate-access";
+import { requestAuthorization, restoreSecrets } from "#lib/services/approvals/request/request";
 import { claimAuthorization } from "#lib/services/approvals/use/claim";
 import { startWorldId } from "#lib/services/approvals/world-id/prove";
 import { approveByPasskey, approveList, submitApproval } from "#lib/services/approvals/world-id/submissions";
@@ -45,75 +37,6 @@ import { noteLook, noteReading } from "./attention";
 import type { Context } from "./context";
 import { listAuthorizations, readAuthorization } from "./read";
 import { authorizationNotFound, readApprovalToken } from "./rows";
-
-/* POST /access/v1/evaluation: what would decide a request at this moment. Stores and counts nothing. */
-
-/** Where this body has the agent's slug. */
-const slugField = "subject.id";
-
-/** How long the way to people stays as it was said. */
-const hintMs = 300_000;
-
-function toRequest({ subject, action, resource, context }: EvaluationBody): AuthorizeBody {
-  return {
-    agent_slug: subject.id,
-    action: action.name,
-    tool: resource.id,
-    ...(context?.amount && { amount: context.amount }),
-    ...(context?.details && { context: context.details }),
-    ...(context?.requester != null && { requester: context.requester }),
-  };
-}
-
-function explainVerdict({ verdict, decidedBy }: Judged): EvaluationResponse["context"]["reason"] {
-  if (verdict === "denied") return "denied";
-  return decidedBy?.kind === "grant" ? "covered_by_standing_approval" : "allowed_by_rule";
-}
-
-async function evaluateAccess(
-  context: Context,
-  { organizationId }: Pick<KeyPrincipal, "organizationId">,
-  body: EvaluationBody,
-): Promise<EvaluationResponse> {
-  const { db } = context.database;
-  const request = toRequest(body);
-  const agent = await findAgent(db, request.agent_slug);
-  if (agent !== null && agent.organization_id !== organizationId) throw slugTaken(slugField);
-  const standing = await readStanding(db, organizationId, request);
-  const judged = await previewDecision(context, organizationId, request, standing, slugField);
-  const evaluated_at = standing.at.toISOString();
-  if (judged.verdict !== "ask")
-    return {
-      decision: judged.verdict === "approved",
-      context: {
-        evaluated_at,
-        reason: explainVerdict(judged),
-        decided_by: judged.decidedBy,
-        message: judged.denialReason,
-      },
-    };
-  return {
-    decision: false,
-    context: {
-      evaluated_at,
-      reason: "approval_required",
-      decided_by: null,
-      message: null,
-      access_request: {
-        endpoint: `${context.settings.baseUrl}/v1/authorize`,
-        expires_at: new Date(standing.at.getTime() + hintMs).toISOString(),
-        display: {
-          title: "People decide this",
-          description:
-            context.settings.worldId === "none"
-              ? "Post the request to the endpoint, with the groups that decide in required_approvers, and show them the link of its answer."
-              : "Post the request to the endpoint, and show the link of its answer to who should decide.",
-        },
-        request,
-      },
-    },
-  };
-}
 
 /** Neither the link nor a secret code is stored with the answer that had them. */
 export const replayHydrators: Partial<Record<OperationId, Hydrate<Context>>> = { authorize: restoreSecrets };

@@ -18,8 +18,7 @@ import { noticeUrl } from "#lib/services/accounts/approvers";
 import { linkMail, type Mail } from "#lib/services/accounts/mails";
 import { lookMinutes } from "#lib/services/approvals/attention";
 import type { Context } from "#lib/services/approvals/context";
-import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
-import { findOpenQuestion } from "#lib/services/approvals/read";
+import { findOpenQuestion, readRequestFacts } from "#lib/services/approvals/read";
 import {
   type AuthorizationRow,
   approvalUrl,

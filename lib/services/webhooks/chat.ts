@@ -13,7 +13,7 @@ import { toUnlinkedText } from "#lib/protocol/text/display-text";
 import { maskSecrets } from "#lib/protocol/text/mask-secrets";
 import type { WebhookFormat } from "#lib/protocol/webhook/webhook";
 import type { Context } from "#lib/services/approvals/context";
-import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
+import { readRequestFacts } from "#lib/services/approvals/read";
 import { findAuthorization } from "#lib/services/approvals/rows";
 
 export type ChatFormat = Exclude<WebhookFormat, "standard">;

@@ -10,8 +10,8 @@ import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/a
 import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { listInbox, readApprovalView, readDecidable } from "#lib/services/approvals/decision/inbox";
-import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
+import { readRequestFacts } from "#lib/services/approvals/read";
 import { approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { type AskedRequest, approveUnproven, ask, fromPage, openRequest } from "#support/authorizations";

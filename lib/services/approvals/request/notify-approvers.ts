@@ -51,9 +51,9 @@ const remindedAt = sql`r.expires_at - least(interval '1 hour', (r.expires_at - r
 export async function notifyApprovers(
   tx: Executor,
   request: { id: string; organizationId: string },
-  names: readonly string[] | null | undefined,
+  names: readonly string[] | null,
 ): Promise<number> {
-  const turns = await findNamed(tx, request.organizationId, names ?? null);
+  const turns = await findNamed(tx, request.organizationId, names);
   for (const { id, replaced } of await findDeputies(tx, [...turns.keys()]))
     turns.set(id, Math.min(turns.get(replaced) ?? 0, turns.get(id) ?? Number.POSITIVE_INFINITY));
   if (turns.size > 0)

@@ -14,6 +14,7 @@ import { MAX_GRANT_DAYS } from "#lib/protocol/approval/grant";
 import { base64Encode, hexDecode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { Derivation } from "#lib/protocol/policy/suggest";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { readIdentity } from "#lib/services/accounts/domains";
 import { lockOrganization } from "#lib/services/accounts/organizations";
@@ -76,7 +77,7 @@ export interface Prepared {
   judged: Judged;
 }
 
-const maxGrantMs = MAX_GRANT_DAYS * 86_400_000;
+const maxGrantMs = MAX_GRANT_DAYS * dayMs;
 
 function requireTerms(body: AuthorizeBody, now: Date): void {
   if (!body.grant) return;
