@@ -5,8 +5,9 @@
  * Says what is right and what to mend, and changes nothing. Exit code 1 if there is a fault.
  */
 import "#lib/platform/node-wasm";
-import { encodeFindings, runCommand, say } from "#lib/cli/shared/command-line";
+import { runCommand, say } from "#lib/cli/shared/command-line";
 import { examine } from "#lib/cli/shared/doctor-keys";
+import { encodeFindings } from "#lib/cli/shared/doctor-settings";
 import { readVariables } from "#lib/env";
 import { readCommandLine, unexpectedWords } from "#lib/protocol/text/command-words";
 

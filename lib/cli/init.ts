@@ -10,14 +10,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { chmod, rename, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { parseEnv as parseEnvFile } from "node:util";
-import { encodeFindings, type Finding, openArea, runCommand, say } from "#lib/cli/shared/command-line";
+import { runCommand, say } from "#lib/cli/shared/command-line";
 import { examineDatabase } from "#lib/cli/shared/doctor-keys";
 import {
+  encodeFindings,
   examineAddress,
   examineMail,
   examineSignUp,
   examineWorld,
+  type Finding,
   type Outside,
+  openArea,
 } from "#lib/cli/shared/doctor-settings";
 import { type Env, parseEnv, readVariables } from "#lib/env";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/protocol/text/command-words";

@@ -1,4 +1,7 @@
-/** The secrets at hand, their files, and whether they and the fork guard belong to this database. Changes nothing. */
+/**
+ * All that `npm run doctor` examines: the settings (doctor-settings.ts), the database and its replica, the secrets at hand and
+ * their files, and whether they and the fork guard belong to this database. Changes nothing.
+ */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
@@ -31,15 +34,26 @@ import { formatCount } from "#lib/protocol/text/display-text";
 import { readExportState } from "#lib/server/telemetry/audit-events";
 import { explainNobody } from "#lib/services/accounts/organizations";
 import { countUnknownApprovals } from "#lib/services/approvals/decision/revoke";
-import { type Area, explain, type Finding, nameError, openArea, unreadable } from "./command-line";
 import {
+  type Area,
   examineAuthSecret,
   examineOutside,
   examineSettings,
+  type Finding,
+  nameError,
   type Outside,
+  openArea,
   readSettings,
 } from "./doctor-settings";
 import { describeRevived, describeUnknown } from "./open-service";
+
+const unreadable = "Let the role of DATABASE_URL own the database and all that is in it.";
+
+/** Message of the service's own errors; of others' the code, as above. */
+function explain(problem: unknown): string {
+  if (typeof problem === "string") return problem;
+  return problem instanceof Error && !("code" in problem) ? problem.message : nameError(problem);
+}
 
 const purposes = ["attestation", "log", "zk"] as const;
 const beforeStart = "Do what the message says before you start.";

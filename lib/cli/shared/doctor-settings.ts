@@ -14,7 +14,64 @@ import { openSecrets } from "#lib/server/secrets";
 import { readV4VerifyingKey } from "#lib/services/approvals/world-id/provider";
 import { trySmtp } from "#lib/services/notifications/transports";
 import { openKeys, UnreadableKeys } from "#lib/services/webhooks/endpoints";
-import { type Area, type Finding, nameError, openArea, readHost } from "./command-line";
+
+/* Findings, as `npm run doctor` and `npm run init` print them. */
+
+export interface Finding {
+  area:
+    | "settings"
+    | "clock"
+    | "database"
+    | "replica"
+    | "keys"
+    | "log"
+    | "witnesses"
+    | "mail"
+    | "world"
+    | "network";
+  /** `fault`: not fit for production. */
+  status: "ok" | "warning" | "fault";
+  says: string;
+  mend: string;
+}
+
+export function openArea(area: Finding["area"]) {
+  const found: Finding[] = [];
+  const add = (status: Finding["status"]) => (says: string, mend: string) =>
+    void found.push({ area, status, says, mend });
+  return {
+    found,
+    ok: (says: string) => add("ok")(says, ""),
+    warning: add("warning"),
+    fault: add("fault"),
+  };
+}
+
+export type Area = ReturnType<typeof openArea>;
+
+const marks = { ok: "ok     ", warning: "warning", fault: "FAULT  " } as const;
+
+export function encodeFindings(findings: readonly Finding[]): string[] {
+  const lines = findings.flatMap(({ area, status, says, mend }) => [
+    `${marks[status]}  ${area}: ${says}`,
+    ...(mend === "" ? [] : [`         → ${mend}`]),
+  ]);
+  const count = (status: Finding["status"]) => findings.filter((one) => one.status === status).length;
+  return [
+    ...lines,
+    `${count("ok")} ok, ${formatCount(count("warning"), "warning")}, ${formatCount(count("fault"), "fault")}`,
+  ];
+}
+
+/** An error's code or kind: its message may repeat an address with a password. */
+export function nameError(error: unknown): string {
+  const { cause, code, name } = error as { cause?: { code?: unknown }; code?: unknown; name?: string };
+  const known = [cause?.code, code, name].find((one) => typeof one === "string");
+  return typeof known === "string" ? known : "unknown";
+}
+
+/** Hides a password in the address. */
+const readHost = (url: string) => new URL(url).host;
 
 /** Reads the settings, or returns a finding for each one that the start would reject. */
 export function readSettings(variables: Record<string, string | undefined>): Env | Finding[] {
