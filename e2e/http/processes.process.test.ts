@@ -302,5 +302,17 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       expect(third.child.exitCode).toBe(1);
       expect(third.output().match(/nothing listens there/g)?.length).toBeGreaterThan(0);
     });
+
+    it("replaces a process that is killed while the server only says that it will stop", async () => {
+      await server.stop();
+      server = await startServer("server", dataDir, { ...settings, STOP_DELAY_SECONDS: "300" });
+      server.child.kill("SIGTERM");
+      await expect.poll(async () => (await callServer(server.base, "GET", "/v1/health")).status).toBe(503);
+      const killed = pidOf("writer");
+      process.kill(killed, "SIGKILL");
+      await expect.poll(() => members("writer").map(({ pid }) => pid !== killed)).toEqual([true]);
+      await server.stop();
+      expect(server.child.exitCode, server.output()).toBe(0);
+    });
   },
 );

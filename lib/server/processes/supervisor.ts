@@ -225,12 +225,12 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () 
   /** For as long as the server runs: puts another one in the child's place when it has ended. */
   async function keep(child: Child, failures: number): Promise<void> {
     const code = await child.exited;
-    if (isLeaving) return;
+    if (isStopping) return;
     const wasProven = performance.now() - child.startedMs >= provenMs;
     const ends = wasProven ? 1 : failures + 1;
     logger.error({ role: child.place.role, code, ends }, "a process has ended and is replaced");
     await sleep(pauseMs(ends));
-    if (isLeaving) return;
+    if (isStopping) return;
     const next = add(child.place);
     void keep(next, ends);
     await openAndListen(next);
