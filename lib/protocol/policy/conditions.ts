@@ -22,52 +22,40 @@ const literal = /"(?:\\.|[^"\\])*"/g;
 const stripComments = (text: string) =>
   text.replaceAll(/("(?:\\.|[^"\\])*")|\/\/[^\n]*/g, (_, kept?: string) => kept ?? "");
 
-function skipQuiet(text: string, at: number): number {
-  if (text[at] !== '"') return at;
-  let end = at + 1;
-  while (end < text.length && text[end] !== '"') end += text[end] === "\\" ? 2 : 1;
-  return end + 1;
-}
+/** The same places, with nothing in text literals that could be taken for a part of the policy. */
+const maskTexts = (text: string) => text.replaceAll(literal, (one) => "_".repeat(one.length));
 
-/** Index of the bracket that closes the one at `start`; -1 if none does. */
-function findClosing(text: string, start: number): number {
+/** Index of the bracket that closes the one at `start`; -1 if none does. `masked`: of {@link maskTexts}. */
+function findClosing(masked: string, start: number): number {
   let depth = 0;
-  for (let at = start; at < text.length; ) {
-    const next = skipQuiet(text, at);
-    if (next > at) {
-      at = next;
-      continue;
-    }
-    const one = text[at] ?? "";
+  for (let at = start; at < masked.length; at += 1) {
+    const one = masked[at] ?? "";
     if (opening.includes(one)) depth += 1;
-    if (closing.includes(one)) depth -= 1;
-    if (depth === 0 && closing.includes(one)) return at;
-    at += 1;
+    else if (closing.includes(one)) {
+      depth -= 1;
+      if (depth === 0) return at;
+    }
   }
   return -1;
 }
 
 /** Parts between separators outside of brackets; one part where an operator that binds less tightly stands there too. */
 function splitParts(body: string, separator: string): string[] {
+  const masked = maskTexts(body);
+  const loose = /\|\||\bif\b/y;
   const parts: string[] = [];
-  let from = 0;
-  for (let at = 0; at < body.length; ) {
-    const next = skipQuiet(body, at);
-    if (next > at) {
-      at = next;
-      continue;
-    }
-    if (opening.includes(body[at] ?? "")) {
-      const end = findClosing(body, at);
-      if (end < 0) return [body];
-      at = end + 1;
-    } else if (body.startsWith("||", at) || /^if\b/.test(body.slice(at))) {
-      return [body];
-    } else if (body.startsWith(separator, at)) {
-      parts.push(body.slice(from, at));
-      at += separator.length;
-      from = at;
-    } else at += 1;
+  let [from, depth] = [0, 0];
+  for (let at = 0; at < body.length; at += 1) {
+    const one = masked[at] ?? "";
+    if (opening.includes(one)) depth += 1;
+    else if (closing.includes(one)) depth -= 1;
+    if (depth > 0) continue;
+    loose.lastIndex = at;
+    if (loose.test(masked)) return [body];
+    if (!masked.startsWith(separator, at)) continue;
+    parts.push(body.slice(from, at));
+    from = at + separator.length;
+    at = from - 1;
   }
   return [...parts, body.slice(from)];
 }
@@ -77,17 +65,18 @@ const tidy = (text: string) => text.replaceAll(/\s+/g, " ").trim();
 /** Null for a text that has another shape. */
 function readConditions(text: string): Conditions | null {
   const policy = stripComments(text);
-  const start = /\b(permit|forbid)\s*\(/.exec(policy.replaceAll(literal, (one) => "_".repeat(one.length)));
+  const masked = maskTexts(policy);
+  const start = /\b(permit|forbid)\s*\(/.exec(masked);
   if (start === null) return null;
-  const end = findClosing(policy, start.index + start[0].length - 1);
+  const end = findClosing(masked, start.index + start[0].length - 1);
   if (end < 0) return null;
   const clauses: Clause[] = [];
   let rest = end + 1;
   for (;;) {
-    const found = /^\s*(when|unless)\s*\{/.exec(policy.slice(rest));
+    const found = /^\s*(when|unless)\s*\{/.exec(masked.slice(rest));
     if (found === null) break;
     const from = rest + found[0].length;
-    const close = findClosing(policy, from - 1);
+    const close = findClosing(masked, from - 1);
     if (close < 0) return null;
     const kind = found[1] === "when" ? "when" : "unless";
     const body = policy.slice(from, close);

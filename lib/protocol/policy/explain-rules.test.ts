@@ -184,6 +184,11 @@ it.each<[string, Partial<RuleContext>, string]>([
     { uses_today: 3 },
     "the number of requests approved before it that day (UTC), 3, isn't below 3",
   ],
+  [
+    'context.action != "a && (b || {" && context.uses_today < 3',
+    { uses_today: 3 },
+    "the number of requests approved before it that day (UTC), 3, isn't below 3",
+  ],
   ["3 > context.uses_today", {}, "the number of requests approved before it that day (UTC), 0, is below 3"],
   [
     "context.uses_today <= 10",
