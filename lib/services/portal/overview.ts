@@ -1,4 +1,7 @@
-/** Loads the portal's first page: today's use against the limit, the last 30 days, what waits, what came last. */
+/**
+ * The portal's first page and an organization's first steps, usage of keys and agents, search, the log of requests; and
+ * asking for a standing approval that was suggested.
+ */
 
 import { and, count, desc, eq, gt, gte, ilike, inArray, lt, or, sql, sum } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
