@@ -5,8 +5,8 @@ import { switchedOrganization } from "#lib/api/schemas/form-state";
 import { AppError } from "#lib/errors";
 import * as passkeys from "#lib/server/pages/passkey-actions";
 import { isShown, readPortal } from "#lib/server/pages/portal-request";
+import { becomeApprover } from "#lib/services/accounts/approver-groups";
 import { requireOwnApprover } from "#lib/services/accounts/passkeys";
-import { becomeApprover } from "#lib/services/accounts/provider-groups";
 
 async function requireShown(shown: unknown): Promise<MemberPrincipal> {
   const portal = await readPortal();

@@ -1,4 +1,7 @@
-/** Groups of approvers, the order in which their people are notified, and the one that is notified if a request names nobody. */
+/**
+ * Groups of approvers, the order in which their people are notified, the one that is notified if a request names nobody, and
+ * deputies.
+ */
 import {
   and,
   count,
@@ -28,7 +31,7 @@ import {
 import { AppError, fieldError } from "#lib/errors";
 import { minGroupPeople } from "#lib/protocol/approval/attention";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
-import { holdPeople, requireFreeName } from "./approvers";
+import { holdPeople, requireFreeName, storeUnderOwnName } from "./approvers";
 import { type AuditEvent, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { holdRole, personNotFound } from "./members";
@@ -301,6 +304,58 @@ export async function chooseDefaultGroup(
     if (!chosen) throw personNotFound();
     return { action: "approver_group.default", subject: chosen.name ?? "" };
   });
+}
+
+/* An owner who approves by themselves, in one step: an approver under their own address, and a group with them alone. */
+
+/** Name of the group. */
+const ownGroup = "me";
+
+async function findOwn(tx: Executor, { organizationId, email }: MemberPrincipal) {
+  const [own] = await tx
+    .select({ id: approvers.id, status: approvers.status })
+    .from(approvers)
+    .where(
+      and(
+        eq(approvers.organization_id, organizationId),
+        eq(approvers.email, email),
+        isNotNull(approvers.name),
+        ne(approvers.status, "removed"),
+      ),
+    );
+  return own;
+}
+
+/** The approver's id. Nobody is mailed: the person has signed in with the address. */
+export async function becomeApprover(context: AccountsContext, person: MemberPrincipal): Promise<string> {
+  const { organizationId, email } = person;
+  const { db } = context.database;
+  const id = await db.transaction(async (tx) => {
+    await holdRole(tx, person, "members");
+    const own = await findOwn(tx, person);
+    if (own?.status === "confirmed") return own.id;
+    const stored = own?.id ?? (await storeUnderOwnName(context, tx, person));
+    await tx.update(approvers).set({ status: "confirmed" }).where(eq(approvers.id, stored));
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: toActor(person),
+      action: "approver.added",
+      subject: email,
+      detail: { by_themselves: true },
+    });
+    return stored;
+  });
+  const [group] = await db
+    .select({ id: approvers.id })
+    .from(approvers)
+    .where(and(eq(approvers.organization_id, organizationId), isNull(approvers.email)))
+    .limit(1);
+  // Groups that are there already are the organization's own order.
+  if (group !== undefined) return id;
+  await saveGroup(context, person, { id: null, name: ownGroup, memberIds: [id] });
+  const made = (await findGroupIds(db, organizationId, [ownGroup])).get(ownGroup);
+  if (made !== undefined) await chooseDefaultGroup(context, person, made);
+  return id;
 }
 
 /*

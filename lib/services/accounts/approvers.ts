@@ -323,6 +323,22 @@ export async function storeApprover(
   return { id, mustAsk };
 }
 
+/** The part before the @, or all of the address if another approver or group is called that. */
+export async function storeUnderOwnName(
+  context: AccountsContext,
+  tx: Executor,
+  { organizationId, email }: Pick<MemberPrincipal, "organizationId" | "email">,
+): Promise<string> {
+  const name = email.slice(0, email.lastIndexOf("@")).slice(0, 64);
+  try {
+    return (await storeApprover(context, tx, organizationId, { name, email })).id;
+  } catch (error) {
+    const isTaken = error instanceof AppError && error.errors?.[0]?.pointer === "/name";
+    if (!isTaken) throw error;
+    return (await storeApprover(context, tx, organizationId, { name: email.slice(0, 64), email })).id;
+  }
+}
+
 /** False if the person need not be asked, or was asked a few days ago: that link still works. */
 export async function addApprover(
   context: AccountsContext,

@@ -350,6 +350,8 @@ export async function checkDueDomains(context: AccountsContext): Promise<number>
   return due.length;
 }
 
+/* An organization as approvers see it: what it calls itself, and which domains it has proven. */
+
 export interface OrganizationIdentity {
   name: string | null;
   mark: OrganizationMark;

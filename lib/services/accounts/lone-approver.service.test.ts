@@ -16,11 +16,11 @@ import { fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo } from "#support/enrol";
 import { joinPerson, signInPerson } from "#support/portal";
+import { becomeApprover } from "./approver-groups";
 import { listApprovers, removeApprover } from "./approvers";
 import { listAuditEvents } from "./audit-list";
 import { readRequesterRule, setRequesterMayApprove } from "./members";
 import { beginEnrolment, finishEnrolment, requireOwnApprover } from "./passkeys";
-import { becomeApprover } from "./provider-groups";
 
 const email = "ada@example.com";
 

@@ -211,6 +211,8 @@ export async function findOrCreateOrganization(
   return { organizationId: await createOrganization(context, tx, userId), userId };
 }
 
+/* An owner by the operator's command: the first of a service whose sign-up is closed, or one more. */
+
 type CommandContext = Pick<AccountsContext, "database" | "clock" | "random"> & {
   settings: Pick<AccountsContext["settings"], "DEFAULT_VISIBILITY">;
 };

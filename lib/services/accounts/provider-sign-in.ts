@@ -189,6 +189,8 @@ export async function joinByDomain(
   });
 }
 
+/* Sign-in links: the address that a mail has, and one that an operator hands over without mail, also where a provider is enforced. */
+
 export const signInLinkSeconds = 1800;
 
 /** No mailed token begins with it: a point is no letter of base64url. */

@@ -15,6 +15,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { createPasskey, type TestPasskey } from "#support/authenticator";
 import { enrolApprover } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { becomeApprover } from "./approver-groups";
 import { addApprover, listApprovers } from "./approvers";
 import { acceptInvitation, inviteMember } from "./invitations";
 import { saveNoticeSettings } from "./mails";
@@ -28,7 +29,6 @@ import {
   removePasskey,
   requireOwnApprover,
 } from "./passkeys";
-import { becomeApprover } from "./provider-groups";
 
 describe("the guide of roles", () => {
   const guide = readFileSync("components/guides/content/roles.md", "utf8");

@@ -1,4 +1,4 @@
-/** One entry of an evidence pack as its file has it: an attestation as the API answers it, a decision or a change. */
+/** Entries of an evidence pack, each as its file has it: an attestation as the API answers it, a decision or a change. */
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { Database } from "#lib/db/client";
 import { tileReader } from "#lib/log/reading/reader";
@@ -16,6 +16,8 @@ import { addOpening, type OpeningChoice } from "#lib/services/approvals/read";
 import { parseRuleDecision } from "#lib/services/approvals/rows";
 import { assembleHumanAuthorization } from "#lib/services/approvals/use/use-approval";
 import { verifyAttestationById } from "#lib/services/attestations/verify";
+
+/* The entries that a record has in a period: numbers without a gap, and the entries just outside that show it. */
 
 export interface PackRange {
   /** Numbers; null if the record begins, or ends, with the period. */
@@ -122,6 +124,8 @@ export async function findNewestPublic(database: Database, agentId: string, head
   const [row] = await database.statement<{ sequence: number }>(newestText)(agentId, head);
   return row?.sequence ?? null;
 }
+
+/* Their files. */
 
 const base64OrNull = (bytes: Uint8Array | null) => bytes && base64Encode(bytes);
 const parse = (text: string) => JSON.parse(text) as JsonObject;

@@ -1,4 +1,4 @@
-/** The delivery log of an endpoint: what was sent, tried and given up, sent again, and the test message. */
+/** The delivery log of an endpoint: what was sent, tried and given up, sent again, and the test message. Runs /v1/webhooks. */
 import { and, desc, eq, sql } from "drizzle-orm";
 import { type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
