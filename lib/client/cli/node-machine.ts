@@ -2,6 +2,8 @@
 // biome-ignore lint/style/noRestrictedImports: a command line's own files, which no page or agent loads
 import { randomBytes } from "node:crypto";
 // biome-ignore lint/style/noRestrictedImports: as above
+import { chmodSync, renameSync, writeFileSync } from "node:fs";
+// biome-ignore lint/style/noRestrictedImports: as above
 import files from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { homedir, hostname } from "node:os";
@@ -66,14 +68,15 @@ async function requireWritable(file: string): Promise<void> {
   await files.rm(draft);
 }
 
+/** A call of a tool waits for it: none of these steps waits for a thread. */
 async function replaceFile(file: string, text: string | Uint8Array, modes: Modes): Promise<void> {
   const target = await realPath(file);
   await makeFolder(path.dirname(target), modes.folder);
   const fresh = `${target}.${randomBytes(6).toString("hex")}`;
-  await files.writeFile(fresh, text, { flag: "wx", mode: modes.file });
+  writeFileSync(fresh, text, { flag: "wx", mode: modes.file });
   // Whatever the process's umask takes away.
-  await files.chmod(fresh, modes.file);
-  await files.rename(fresh, target);
+  chmodSync(fresh, modes.file);
+  renameSync(fresh, target);
 }
 
 /** A link fails where a file is, which a rename would replace. */

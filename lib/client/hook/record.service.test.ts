@@ -175,7 +175,7 @@ it("removes notes of sessions that ended in the middle of a call, once there are
   const note = { agent_slug: "a", session_id: "s", tool: "t", request_id: "r", inputs_hash: "h" };
   const calls = path.join(home, ".countersign/calls");
   const write = (call_id: string) => writeNote(io, { ...note, call_id });
-  for (let i = 0; i < 100; i += 1) await write(`old-${i}`);
+  for (let i = 0; i < 101; i += 1) await write(`old-${i}`);
   const longAgo = new Date(Date.now() - 8 * 24 * 60 * 60 * 1_000);
   for (const name of await readdir(calls)) await utimes(path.join(calls, name), longAgo, longAgo);
   expect(await write("new")).toBe(true);

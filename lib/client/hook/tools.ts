@@ -93,8 +93,10 @@ const buildNotePath = (io: ClientIo, { agent_slug, session_id, call_id }: CallNo
 /** True if there is a note. Without a place for notes the call is found again by its number and arguments alone. */
 export async function writeNote(io: ClientIo, note: CallNote): Promise<boolean> {
   try {
-    await io.machine.writeFile(buildNotePath(io, note), JSON.stringify(note), forOneself);
-    await removeOld(io, findNotesFolder(io));
+    await Promise.all([
+      io.machine.writeFile(buildNotePath(io, note), JSON.stringify(note), forOneself),
+      removeOld(io, findNotesFolder(io)),
+    ]);
     return true;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

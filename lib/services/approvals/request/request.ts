@@ -1,5 +1,6 @@
 /** POST /v1/authorize: one transaction reads what concerns a request, judges and stores it, and decides it if nobody is asked. */
 
+import { LRUCache } from "lru-cache";
 import { type Actor, type KeyPrincipal, toActor } from "#lib/api/http/context";
 import { completeIdempotent, type IdempotencyHold } from "#lib/api/http/idempotency";
 import type { AuthorizeResponse } from "#lib/api/schemas/authorization-state";
@@ -481,6 +482,16 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
 
 /** Rules and standing approvals may change between a look and its transaction: then the request is looked at again. */
 const maxAttempts = 5;
+/** Tools of agents whose last call nobody was asked about: the next is decided without a look before its transaction. */
+const unasked = new LRUCache<string, true>({ max: 10_000 });
+
+async function isForPeople(
+  context: Context,
+  { principal: { organizationId }, body }: AuthorizeInput,
+): Promise<boolean> {
+  const standing = await readStanding(context.database.db, organizationId, body);
+  return (await previewDecision(context, organizationId, body, standing)).verdict === "ask";
+}
 
 export async function requestAuthorization(
   context: Context,
@@ -489,12 +500,16 @@ export async function requestAuthorization(
   const { principal, body } = input;
   requireReceiver(context, "callback_url", body.callback_url);
   requireOwnLevel(context, body);
+  const name = JSON.stringify([principal.organizationId, body.agent_slug, body.tool]);
   for (let attempt = 1; ; attempt += 1) {
-    const standing = await readStanding(context.database.db, principal.organizationId, body);
     try {
-      const { verdict } = await previewDecision(context, principal.organizationId, body, standing);
-      return await (verdict === "ask" ? createPendingRequest : decideUnasked)(context, input);
+      if (!unasked.has(name) && (await isForPeople(context, input)))
+        return await createPendingRequest(context, input);
+      const answer = await decideUnasked(context, input);
+      unasked.set(name, true);
+      return answer;
     } catch (error) {
+      unasked.delete(name);
       const mayChange = error instanceof DecidedOtherwise || error instanceof RulesOverdueError;
       if (!mayChange || attempt === maxAttempts) throw error;
     }
