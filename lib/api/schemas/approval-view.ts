@@ -21,6 +21,8 @@ import type { PreviouslyDenied } from "./authorization-state";
 import type { AuthorizationStatus } from "./authorize";
 import { boundedText } from "./primitives";
 
+/* World ID's result. */
+
 const canonical = (parse: (text: string) => bigint | undefined, message: string) =>
   z
     .string()
@@ -124,10 +126,7 @@ export function pickProof(
   return undefined;
 }
 
-/*
- * Responses of World other than an approval, in a sentence for the person who wanted to give one. Closed: a test holds
- * the first table against IDKit's own list of codes, so that a new one is not met for the first time on a page.
- */
+/* The page. */
 
 export interface ApprovalView {
   request_id: string;

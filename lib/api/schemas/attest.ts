@@ -1,4 +1,4 @@
-/** POST /v1/attest (docs/wire.md, Attest). */
+/** POST /v1/attest (docs/wire.md, Attest), and the zero-knowledge proofs and presentations of what it makes. */
 import { z } from "zod";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import {

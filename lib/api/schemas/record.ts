@@ -1,4 +1,7 @@
-/** GET /v1/agent/:slug/record: the complete list of an agent's entries, by their hashes. */
+/**
+ * GET /v1/agent/:slug/record: the complete list of an agent's entries, by their hashes, with its place in the newest snapshot
+ * of all records' heads; and the service's own statements in the log.
+ */
 import { z } from "zod";
 import { warningCodes } from "#lib/protocol/statement/warnings";
 import { logReceipt } from "./attest";
