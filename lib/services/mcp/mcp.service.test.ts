@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { createMcpHandler } from "@modelcontextprotocol/server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { logger } from "#lib/logger";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { approveUnproven, openRequest } from "#support/authorizations";
@@ -336,7 +336,7 @@ describe("a client that opens links", () => {
     ]);
   });
 
-  it("cannot approve by saying that the link was opened, and ends with a plain pending", async () => {
+  it("cannot approve by saying that the link was opened, even hours later, and ends with a plain pending", async () => {
     const reads: string[] = [];
     const made = await askForReal();
     const stub = createMcpHandler(() =>
@@ -350,8 +350,14 @@ describe("a client that opens links", () => {
       ),
     );
     const fetch: Fetch = (url, init) => stub.fetch(new Request(url, init));
-    const client = await connectModern(key, async () => "accept", fetch);
-    const { structuredContent } = await use(client, "request_human_authorization", asking);
+    const showForHours: OnLink = async () => {
+      vi.setSystemTime(Date.now() + 23 * 3_600_000);
+      return "accept";
+    };
+    const client = await connectModern(key, showForHours, fetch);
+    const { structuredContent } = await use(client, "request_human_authorization", asking).finally(
+      vi.useRealTimers,
+    );
     expect(structuredContent).toMatchObject({ status: "pending", approval_url: made.approval_url });
     expect(reads).toEqual(Array(3).fill(`/v1/authorize/${made.request_id}?wait=25`));
   });

@@ -69,8 +69,8 @@ export type Rounds = RequestStateCodec<Round>;
 /** Clients give up after ten. Each holds the call for as long as the service waits for a decision. */
 const maxRounds = 3;
 const waitSeconds = 25;
-/** A client may take a while to show the link. */
-const stateSeconds = 600;
+/** A client may show the link for as long as the longest request can be decided. */
+const stateSeconds = 86_400;
 
 export const createRounds = (key: Uint8Array): Rounds =>
   createRequestStateCodec<Round>({
