@@ -34,14 +34,7 @@ import type {
   Verification,
   VerifyOptions,
 } from "#lib/client/api/wire";
-import {
-  askOnce,
-  type Gated,
-  type GatedAction,
-  type GateMemory,
-  gate,
-  type Run,
-} from "#lib/client/gate/gate";
+import { askOnce, type Gated, type GatedAction, GateMemory, gate, type Run } from "#lib/client/gate/gate";
 import { fetchThroughProxy } from "#platform/fetch";
 
 export interface CountersignOptions {
@@ -129,12 +122,7 @@ export function openService({ baseUrl, apiKey, runtime, ...given }: CountersignO
 export function createCountersign(options: CountersignOptions): Countersign {
   const service = openService(options);
   const attestOnce: Attest = (request, more) => attest(service, request, more);
-  const memory: GateMemory = {
-    clientId: undefined,
-    running: new Map(),
-    unattested: new Map(),
-    unbacked: new Set(),
-  };
+  const memory = new GateMemory();
   return {
     attest: attestOnce,
     attestMany: (requests, more) => attestMany(service, requests, more),

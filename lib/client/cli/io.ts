@@ -375,15 +375,12 @@ function measureCommon(old: readonly string[], fresh: readonly string[]) {
   return at;
 }
 
-/**
- * Machine as the hook needs it, besides files: where programs are, who ends this one, and who may read what it writes.
- */
-
 export interface Modes {
   file: number;
   folder: number;
 }
 
+/** As the hook needs it, besides files: where programs are, who ends this one, and who may read what it writes. */
 export interface Machine {
   /** Path of this program; undefined if it is no file of its own. */
   programPath: string | undefined;

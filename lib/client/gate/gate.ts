@@ -220,13 +220,13 @@ export interface Gated<Result> {
 }
 
 /** By key: calls under way, and what is left to do for an action that ran and is not attested yet. */
-export interface GateMemory {
+export class GateMemory {
   /** Told apart from every other process, and every other client in this one, that gates the same call. */
   clientId: string | undefined;
-  running: Map<string, Promise<unknown>>;
-  unattested: Map<string, () => Promise<unknown>>;
+  readonly running = new Map<string, Promise<unknown>>();
+  readonly unattested = new Map<string, () => Promise<unknown>>();
   /** Ids of requests whose action ran and is attested without their approval, which can be claimed again after a freeze. */
-  unbacked: Set<string>;
+  readonly unbacked = new Set<string>();
 }
 
 export async function gate<Inputs, Result>(

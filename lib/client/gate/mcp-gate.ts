@@ -19,7 +19,7 @@ import {
   askOnce,
   cancelAmended,
   type GatedAction,
-  type GateMemory,
+  GateMemory,
   gate,
   readOutcome,
   untilAborted,
@@ -102,12 +102,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   const { service, tell, patienceSeconds = usualPatienceSeconds } = options;
   const runId = service.randomUuid();
   const ownPrefix = `countersign-${runId}-`;
-  const memory: GateMemory = {
-    clientId: undefined,
-    running: new Map(),
-    unattested: new Map(),
-    unbacked: new Set(),
-  };
+  const memory = new GateMemory();
   /** The client's requests that were passed on: what becomes of their answers. */
   const passed = new Map<Id, (answer: McpMessage) => Promise<McpMessage> | McpMessage>();
   /** Requests of the gate's own, to either side. */

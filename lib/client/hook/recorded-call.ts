@@ -1,4 +1,7 @@
-/** Calls that nobody is asked about: attested after they ran, at their end in the background too. */
+/**
+ * Calls that nobody is asked about: attested after they ran, at their end in the background too. With what the calls that
+ * wait for a human (call.ts) and the gate of MCP servers need as well: the service, and which tools are asked about.
+ */
 
 import { attest } from "#lib/client/api/attest";
 import { CountersignError } from "#lib/client/api/errors";
