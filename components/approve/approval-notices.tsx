@@ -3,10 +3,16 @@ import { Callout } from "#components/ui/callout";
 import { Timestamp } from "#components/ui/timestamp";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 
-export function ApprovalNotices({ view }: { readonly view: ApprovalView }) {
+interface ApprovalNoticesProps {
+  readonly view: ApprovalView;
+  /** The page says once that this instance makes TEST approvals. */
+  readonly isTestSaid?: boolean;
+}
+
+export function ApprovalNotices({ view, isTestSaid = false }: ApprovalNoticesProps) {
   return (
     <>
-      {view.is_test ? (
+      {view.is_test && !isTestSaid ? (
         <Callout
           tone="test"
           title={

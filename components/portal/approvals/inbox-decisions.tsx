@@ -22,13 +22,21 @@ import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { Answered, AsDeputy, type Decidable, InboxList } from "./inbox-list";
 
+interface Shared {
+  /** Notes that the signed-in person is looking at the request with this token. */
+  readonly look: (token: string) => Promise<unknown>;
+  /** The page says once that this instance makes TEST approvals. */
+  readonly isTestSaid: boolean;
+}
+
 function Request({
   token,
   view,
   asDeputyOf,
   onCounted,
   look,
-}: Decidable & { readonly onCounted: (view: ApprovalView) => void; readonly look: Look }) {
+  isTestSaid,
+}: Decidable & Shared & { readonly onCounted: (view: ApprovalView) => void }) {
   const refresh = useRefresh();
   const { request } = view;
   const { unseen, show } = useUnseen(view.request_id, listShown(view));
@@ -50,7 +58,7 @@ function Request({
       aria-label={`Request of ${request.agent_slug}: ${toVisibleText(request.action)}`}
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
-      <ApprovalNotices view={view} />
+      <ApprovalNotices view={view} isTestSaid={isTestSaid} />
       <AsDeputy of={asDeputyOf} />
       <ActionBlock request={request} context={view.context} before={view.before} />
       {request.grant === null ? null : <GrantBlock terms={request.grant} phase="asked" />}
@@ -81,20 +89,14 @@ function Request({
   );
 }
 
-/** Notes that the signed-in person is looking at the request with this token. */
-type Look = (token: string) => Promise<unknown>;
-
 const isList = (group: readonly Decidable[]): group is readonly [Decidable, ...Decidable[]] =>
   group.length > 1;
 
 /** `groups`: equal requests are together. */
 export function InboxDecisions({
   groups,
-  look,
-}: {
-  readonly groups: readonly (readonly Decidable[])[];
-  readonly look: Look;
-}) {
+  ...shared
+}: Shared & { readonly groups: readonly (readonly Decidable[])[] }) {
   const refresh = useRefresh();
   const [counted, setCounted] = useState<ReactNode>(null);
   const news = useRef<HTMLDivElement>(null);
@@ -117,6 +119,7 @@ export function InboxDecisions({
           <InboxList
             key={group[0].view.request_id}
             requests={group}
+            isTestSaid={shared.isTestSaid}
             onAnswered={(answered) => {
               setCounted(<Answered {...answered} />);
               void refresh();
@@ -127,7 +130,7 @@ export function InboxDecisions({
             <Request
               key={one.view.request_id}
               {...one}
-              look={look}
+              {...shared}
               onCounted={({ request }) =>
                 setCounted(
                   <Callout tone="pass" title="You approved." alert>

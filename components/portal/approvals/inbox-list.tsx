@@ -105,13 +105,20 @@ const listColumns = ({ excluded, onToggle }: Chosen): readonly Column<Decidable>
       />
     ),
   },
-  { id: "what", header: "Action", isRowHeader: true, cell: (row) => <What {...row} /> },
   {
     id: "amount",
     header: "Amount",
     numeric: true,
-    cell: ({ view: { request } }) => (request.amount === undefined ? "none" : <Money {...request.amount} />),
+    cell: ({ view: { request } }) =>
+      request.amount === undefined ? (
+        "none"
+      ) : (
+        <b className="font-semibold">
+          <Money {...request.amount} />
+        </b>
+      ),
   },
+  { id: "what", header: "Action", isRowHeader: true, cell: (row) => <What {...row} /> },
   {
     id: "code",
     header: "Code",
@@ -194,9 +201,11 @@ export function Answered({ results, requests }: AnsweredProps) {
 interface InboxListProps {
   readonly requests: readonly [Decidable, ...Decidable[]];
   readonly onAnswered: (answered: AnsweredProps) => void;
+  /** The page says once that this instance makes TEST approvals. */
+  readonly isTestSaid: boolean;
 }
 
-export function InboxList({ requests, onAnswered }: InboxListProps) {
+export function InboxList({ requests, onAnswered, isTestSaid }: InboxListProps) {
   const [first] = requests;
   const name = first.view.request_id;
   const [excluded, setExcluded] = useState<ReadonlySet<string>>(new Set());
@@ -246,11 +255,8 @@ export function InboxList({ requests, onAnswered }: InboxListProps) {
       aria-label={title}
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
-      <ApprovalNotices view={first.view} />
+      <ApprovalNotices view={first.view} isTestSaid={isTestSaid} />
       <AsDeputy of={first.asDeputyOf} />
-      <AgentBlock view={first.view} isShared />
-      <SharedConditions view={first.view} />
-      <GroupsNeeded view={first.view} />
       <Card
         title={`${formatCount(requests.length, "request")} for one decision`}
         className="border-line-strong"
@@ -273,6 +279,9 @@ export function InboxList({ requests, onAnswered }: InboxListProps) {
         />
         <Sums views={chosen.map(({ view }) => view)} />
       </Card>
+      <AgentBlock view={first.view} isShared />
+      <SharedConditions view={first.view} />
+      <GroupsNeeded view={first.view} />
       {isStarted && (!isInformed || unseen.length > 0) ? (
         <Unseen details={unseen} to="your passkey" onShow={show} onContinue={() => void sign()} isStrict />
       ) : null}

@@ -46,10 +46,13 @@ const actionColumn: Column<InboxRow> = {
       <TextLink href={new URL(row.approval_url).pathname}>
         {row.action === "" ? "Erased" : <AgentText value={row.title} isExcerpt />}
       </TextLink>
-      {row.payee === null ? null : (
-        <span className="ml-1.5 font-normal">
-          to <AgentText value={row.payee} hideWarnings />
-        </span>
+      {row.payee === null || row.title.includes(row.payee) ? null : (
+        <>
+          {" "}
+          <span className="font-normal">
+            to <AgentText value={row.payee} hideWarnings />
+          </span>
+        </>
       )}
       {row.tool === null ? null : (
         <ToolTag>
@@ -81,7 +84,7 @@ const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [
     header: "State",
     width: "medium",
     cell: (row) => (
-      <span className="flex flex-wrap items-center gap-1.5 md:flex-nowrap">
+      <span className="flex flex-wrap items-center gap-1.5">
         <AuthorizationStatusPill
           status={row.status}
           environment={row.environment}
@@ -92,13 +95,6 @@ const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [
           isTestSaid={isTestSaid}
         />
         {row.expires_soon ? <StatusPill tone="warn">Expires soon</StatusPill> : null}
-        {row.denial_reason === null ? null : (
-          <span className="text-muted md:max-w-40">
-            <span className="one-line">
-              <AgentText value={row.denial_reason} isExcerpt />
-            </span>
-          </span>
-        )}
       </span>
     ),
   },
@@ -127,6 +123,19 @@ const whyColumn: Column<InboxRow> = {
     ),
 };
 
+const reasonColumn: Column<InboxRow> = {
+  id: "reason",
+  header: "Reason given",
+  isCut: true,
+  width: "large",
+  cell: ({ denial_reason: reason }) =>
+    reason === null ? null : (
+      <span title={reason}>
+        <AgentText value={reason} isExcerpt />
+      </span>
+    ),
+};
+
 interface InboxTableProps {
   readonly rows: readonly InboxRow[];
   readonly isWaiting: boolean;
@@ -144,6 +153,7 @@ export function InboxTable({ rows, isWaiting, isTestSaid = false, sort }: InboxT
         ...amountColumns(rows, sort),
         ...listOtherColumns(isTestSaid),
         ...(rows.some(({ why }) => why !== null) ? [whyColumn] : []),
+        ...(rows.some(({ denial_reason: reason }) => reason !== null) ? [reasonColumn] : []),
       ]}
       isLine
       rows={rows}

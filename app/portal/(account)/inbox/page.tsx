@@ -101,6 +101,7 @@ async function InboxPage({ searchParams }: PageProps) {
   const buildLink = (more: Record<string, string>) => `${path}?${new URLSearchParams({ show, ...more })}`;
   const sorting: Record<string, string> = isSorted ? { sort: "amount" } : {};
   const sort = { isSorted, href: buildLink(isSorted ? {} : { sort: "amount" }) };
+  const isTestSaid = context.worldId.environment !== "production";
   return (
     <PortalPage organizationId={person.organizationId}>
       {isWaiting ? <LiveRefresh /> : null}
@@ -108,19 +109,14 @@ async function InboxPage({ searchParams }: PageProps) {
         title="Inbox"
         lead="Approval requests of your organizations, and those that name you as an approver."
       />
-      <InboxDecisions groups={decidable} look={look} />
+      <InboxDecisions groups={decidable} look={look} isTestSaid={isTestSaid} />
       <Card>
         <p className="mb-4 flex gap-4">
           {isWaiting ? <strong>Waiting</strong> : <TextLink href={path}>Waiting</TextLink>}
           {isWaiting ? <TextLink href={`${path}?show=decided`}>Decided</TextLink> : <strong>Decided</strong>}
         </p>
         <AmountOrder {...sort} />
-        <InboxTable
-          isTestSaid={context.worldId.environment !== "production"}
-          rows={rows}
-          isWaiting={isWaiting}
-          sort={sort}
-        />
+        <InboxTable isTestSaid={isTestSaid} rows={rows} isWaiting={isWaiting} sort={sort} />
         <CursorPagination
           label="requests"
           isByAmount={isSorted}
