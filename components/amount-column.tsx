@@ -66,9 +66,7 @@ export const amountColumns = <Row extends WithAmount>(
           width: "large",
           ...(sort === undefined ? {} : { sort }),
           cell: ({ amount }) =>
-            amount === null ? (
-              <span className="text-muted">–</span>
-            ) : (
+            amount === null ? null : (
               <b className="font-semibold">
                 <Money {...amount} />
               </b>

@@ -30,7 +30,7 @@ const notProven = [
 
 export function NotProven() {
   return (
-    <ul className="divide-y divide-line border-line border-y">
+    <ul className="divide-y divide-line border-line border-t">
       {notProven.map((item) => (
         <li key={item.id} className="grid gap-x-8 gap-y-1 py-4 md:grid-cols-2">
           <p className="font-medium">{item.claim}</p>

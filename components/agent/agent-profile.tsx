@@ -89,7 +89,7 @@ export function AgentFacts({ agent }: { readonly agent: FeedResponse }) {
   return (
     <DefinitionList
       items={[
-        { id: "slug", name: "Slug", value: <AgentText value={agent.slug} isName /> },
+        ...(agent.name === null || agent.name === agent.slug ? [] : text("slug", "Slug", agent.slug)),
         { id: "key", name: "Identity", value: <KeyStatus status={identity.key_status} /> },
         { id: "since", name: "First seen", value: <Timestamp iso={agent.created_at} /> },
         { id: "count", name: "Public attestations", value: agent.total_attestations.toLocaleString("en") },

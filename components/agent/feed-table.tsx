@@ -26,7 +26,7 @@ function AgentSigned({ entry }: { readonly entry: FeedEntry }) {
 
 function Marks({ entry }: { readonly entry: FeedEntry }) {
   return (
-    <span className="flex flex-wrap gap-1.5">
+    <span className="flex flex-wrap gap-1.5 md:max-w-80">
       <Approval entry={entry} />
       <WarningPills warnings={entry.warnings} />
       <DecidedLine entry={entry} />

@@ -72,7 +72,8 @@ export function PortalPicture() {
               className="grid items-baseline gap-x-4 gap-y-1 py-3 sm:grid-cols-[minmax(0,1fr)_8rem_7rem] lg:grid-cols-[minmax(0,1fr)_8rem_7rem_15rem]"
             >
               <span className="min-w-0">
-                <span className="font-medium">{what}</span> <ToolTag>{tool}</ToolTag>
+                <span className="font-medium">{what}</span>
+                <ToolTag>{tool}</ToolTag>
               </span>
               <b className="font-semibold tabular-nums sm:text-right">
                 {amount === null ? "–" : <Money value={amount} currency="EUR" />}

@@ -75,8 +75,11 @@ export function TestMark({ method }: { readonly method?: string | null }) {
 /** A tool's name beside what it does. */
 export function ToolTag({ children }: { readonly children: ReactNode }) {
   return (
-    <span className="ml-1.5 rounded-sm bg-sunken px-1.5 py-0.5 font-mono font-normal text-[12px] text-muted">
-      {children}
-    </span>
+    <>
+      {" "}
+      <span className="inline-block rounded-sm bg-sunken px-1.5 font-mono font-normal text-[12px] text-muted">
+        {children}
+      </span>
+    </>
   );
 }

@@ -88,13 +88,17 @@ function buildColumns({
       ),
     },
     ...amountColumns(rows, sort),
-    {
-      id: "agent",
-      header: "Agent",
-      isCut: true,
-      width: "medium",
-      cell: (row) => <AgentText value={row.agent_slug} isName hideWarnings />,
-    },
+    ...(actions === null
+      ? []
+      : [
+          {
+            id: "agent",
+            header: "Agent",
+            isCut: true,
+            width: "medium" as const,
+            cell: (row: AuthorizationRow) => <AgentText value={row.agent_slug} isName hideWarnings />,
+          },
+        ]),
     {
       id: "status",
       header: "State",
@@ -120,8 +124,7 @@ function buildColumns({
             id: "actions",
             header: "Actions",
             width: "medium" as const,
-            cell: (row: AuthorizationRow) =>
-              row.status === "pending" ? actions(row) : <span className="text-muted">–</span>,
+            cell: (row: AuthorizationRow) => (row.status === "pending" ? actions(row) : null),
           },
         ]
       : []),

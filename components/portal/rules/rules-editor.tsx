@@ -197,7 +197,7 @@ function VersionEditor({ form: [answer, submit, isPending], rules, isOnlyOwner }
           spellCheck={false}
           autoCapitalize="off"
           autoComplete="off"
-          className="whitespace-pre font-mono text-[13px] leading-[1.6]"
+          className="font-mono text-[13px] leading-[1.6]"
           value={text}
           onChange={({ target }) => setText(target.value)}
           {...(result?.kind === "problems" ? { "aria-invalid": true } : {})}

@@ -97,14 +97,8 @@ export function UnfinishedRequests({ rows, hasMore, sort, stop }: UnfinishedRequ
             width: "medium",
             cell: ({ agent_slug }) => agent_slug,
           },
-          { id: "state", header: "Approved", isShort: true, width: "large", cell: describeState },
-          {
-            id: "rules",
-            header: "By current rules",
-            isShort: true,
-            width: "large",
-            cell: describeRules,
-          },
+          { id: "state", header: "Approved", width: "medium", cell: describeState },
+          { id: "rules", header: "By current rules", width: "large", cell: describeRules },
           {
             id: "when",
             header: "When",

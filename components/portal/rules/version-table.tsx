@@ -29,6 +29,7 @@ export function VersionTable({ versions }: { readonly versions: RulesResponse["v
           id: "version",
           header: "Version",
           isRowHeader: true,
+          width: "small",
           cell: ({ version }) => (
             <TextLink href={`/portal/rules?version=${version}`}>
               {version}
@@ -36,7 +37,7 @@ export function VersionTable({ versions }: { readonly versions: RulesResponse["v
             </TextLink>
           ),
         },
-        { id: "mode", header: "Mode", isShort: true, width: "huge", cell: describeSettings },
+        { id: "mode", header: "Mode", width: "huge", cell: describeSettings },
         {
           id: "author",
           header: "Changed by",
@@ -49,7 +50,7 @@ export function VersionTable({ versions }: { readonly versions: RulesResponse["v
           header: "Confirmed by",
           isCut: true,
           width: "large",
-          cell: ({ confirmed_by }) => (confirmed_by === null ? "–" : <AddressText value={confirmed_by} />),
+          cell: ({ confirmed_by }) => (confirmed_by === null ? null : <AddressText value={confirmed_by} />),
         },
         {
           id: "when",
