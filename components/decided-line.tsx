@@ -1,5 +1,7 @@
-/** Who decided, below an approval's grade in a list. */
+/** Who decided: below an approval's grade in a list, and each person of a receipt. */
+import { type Facts, listPeople } from "#lib/protocol/record/facts";
 import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
+import { readableTime } from "#lib/protocol/time/time-words";
 import { AgentText } from "./agent-text";
 
 interface DecidedLineProps {
@@ -13,5 +15,25 @@ export function DecidedLine({ entry: { decided, human_approval_method: method } 
     <span className="block w-full text-muted">
       <AgentText value={decided} isExcerpt />
     </span>
+  );
+}
+
+/** Each one's way and time; names are the organization's own and not in public. No line ends within a time. */
+export function PeopleList({ facts }: { readonly facts: Facts }) {
+  const people = listPeople(facts);
+  if (people.length === 0 || facts.decided.kind !== "people") return null;
+  const times = facts.decided.people.map(({ at }) => (at === null ? "" : readableTime(at)));
+  return (
+    <ul className="text-[15px]" data-people>
+      {people.map((person, index) => (
+        <li key={person}>
+          <AgentText
+            value={person.slice(0, person.length - (times[index]?.length ?? 0)).trimEnd()}
+            hideWarnings
+          />{" "}
+          <span className="whitespace-nowrap">{times[index]}</span>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -48,16 +48,21 @@ function Level({ level }: { readonly level: ApprovalView["required_level"] }) {
 
 function listDemands(view: ApprovalView): Definition[] {
   const { required, given } = view.approvals;
+  const ofGroups = view.groups.reduce((sum, { count }) => sum + count, 0);
   return [
     { id: "level", name: "Required proof", value: <Level level={view.required_level} /> },
     ...(view.groups.length === 0
       ? []
       : [{ id: "groups", name: "Who decides", value: <RequiredGroups view={view} /> }]),
-    {
-      id: "approvals",
-      name: "Approvals",
-      value: `${given} of ${required}${required > 1 ? ", each from a different person" : ""}`,
-    },
+    ...(ofGroups === required
+      ? []
+      : [
+          {
+            id: "approvals",
+            name: "Approvals",
+            value: `${given} of ${required}${required > 1 ? ", each from a different person" : ""}`,
+          },
+        ]),
   ];
 }
 

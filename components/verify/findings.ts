@@ -106,7 +106,6 @@ const noApproval: Finding = {
 const testSources: Partial<Record<ApprovalMethod, string>> = {
   proof_of_personhood: "Made with a test wallet",
   enrolled_proof_of_personhood: "Made with a test wallet",
-  enrolled_approver: "Made by passkey on a test instance",
   standing_approval: "People approved its limits before, on a test instance",
   rule: "The organization wrote the rule, on a test instance",
 };

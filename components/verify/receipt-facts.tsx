@@ -4,6 +4,7 @@
  */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
+import { PeopleList } from "#components/decided-line";
 import { DomainName } from "#components/domain-name";
 import { Money } from "#components/ui/money";
 import { StatusPill } from "#components/ui/status-pill";
@@ -11,7 +12,6 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { labelDecided } from "#lib/protocol/approval/decided-words";
-import { type Facts, listPeople } from "#lib/protocol/record/facts";
 import type { ApprovalMethod } from "#lib/protocol/statement/human-approval";
 import type { ParentLink } from "#lib/protocol/statement/parent";
 import { toVisibleText } from "#lib/protocol/text/display-text";
@@ -164,21 +164,6 @@ function When({ answer }: { readonly answer: VerifyResponse }) {
   );
 }
 
-/** Each one's way and time; names are the organization's own and not in public. */
-function People({ facts }: { readonly facts: Facts }) {
-  const people = listPeople(facts);
-  if (people.length === 0) return null;
-  return (
-    <ul className="text-[15px]" data-people>
-      {people.map((person) => (
-        <li key={person}>
-          <AgentText value={person} hideWarnings />
-        </li>
-      ))}
-    </ul>
-  );
-}
-
 const hostOf = (origin: string) => origin.split("/", 1)[0];
 
 /** A link if the parent is in a log of this host: what another instance has is asked for there. */
@@ -246,7 +231,7 @@ export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) 
             <AgentText value={approval.detail} hideWarnings />
           </p>
         )}
-        <People facts={facts} />
+        <PeopleList facts={facts} />
         {surroundings?.grant ? (
           <p className="text-[15px]" data-grant>
             Given by people at {readableTime(surroundings.grant.at)}:{" "}

@@ -169,7 +169,7 @@ def _approval_rows(given: JsonObject, opened: Opened | None = None) -> list[tupl
             f"{known.get(one.get('approver_id'), f'Person {number}')}{_place(one)}, by {way}{_list(one)}, {_time(one['verified_at'])}"
             for number, (one, way) in enumerate(zip(people, ways, strict=True), 1)
         ]
-        rows.append(("people", "Each", "; ".join(each)))
+        rows.append(("people", "People", "; ".join(each)))
     limits = [] if request["grant"] is None else [f"Standing approval: {_describe_terms(request['grant'])}"]
     limits += [] if signed["usable_until"] is None else [f"Usable until {_time(signed['usable_until'])}"]
     if limits:

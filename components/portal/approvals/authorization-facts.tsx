@@ -1,5 +1,6 @@
 /** One authorization request as its owner sees it. */
 import { AgentText } from "#components/agent-text";
+import { type Detail, splitDetails } from "#components/approve/details";
 import { GrantBlock } from "#components/approve/grant-block";
 import { RuleReason } from "#components/rule-reason";
 import { HashText } from "#components/ui/code-block";
@@ -12,16 +13,17 @@ import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { PersonDecision } from "#lib/api/schemas/portal";
 import { formatLeft } from "#lib/protocol/approval/amount";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
-import { labelNames } from "#lib/protocol/approval/detail-names";
 import { formatCount } from "#lib/protocol/text/display-text";
 
-function showContext(state: AuthorizationState): Definition[] {
-  const label = labelNames(Object.keys(state.context ?? {}));
-  return Object.entries(state.context ?? {}).map(([name, value]) => ({
-    id: `context ${name}`,
-    name: <AgentText value={label(name)} isName />,
+/** Recipients lead, as on the approval page; the rest follows the action. */
+function showContext(state: AuthorizationState) {
+  const { lead, rest } = splitDetails(state.context ?? {});
+  const toItem = ({ id, label, value }: Detail): Definition => ({
+    id,
+    name: <AgentText value={label} isName />,
     value: <AgentText value={value} />,
-  }));
+  });
+  return { lead: lead.map(toItem), rest: rest.map(toItem) };
 }
 
 function showAsker({ requested_by: asker }: AuthorizationState): Definition[] {
@@ -73,17 +75,22 @@ const showAmount = ({ amount }: AuthorizationState): Definition[] =>
 const showTool = ({ tool }: AuthorizationState): Definition[] =>
   tool ? [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }] : [];
 
-function showGroups({ required_approvers: groups = [] }: AuthorizationState): Definition[] {
-  if (groups.length === 0) return [];
+function showNeeds({
+  approvals,
+  required_level,
+  required_approvers: groups = [],
+}: AuthorizationState): Definition[] {
   const each = groups.map(({ name, count }) => `${count} of ${name ?? "an erased group"}`);
-  return [{ id: "groups", name: "Required", value: <AgentText value={each.join(", ")} hideWarnings /> }];
+  const given = `${approvals.given} of ${approvals.required}`;
+  return [
+    { id: "level", name: "Required proof", value: levelWords[required_level] },
+    {
+      id: "needs",
+      name: "Approvals",
+      value: <AgentText value={each.length === 0 ? given : `${given} (${each.join(", ")})`} hideWarnings />,
+    },
+  ];
 }
-
-const showNeeds = ({ approvals, required_level }: AuthorizationState): Definition => ({
-  id: "needs",
-  name: "Approvals",
-  value: `${approvals.given} of ${approvals.required} (${levelWords[required_level]})`,
-});
 
 const deedWords = { approved: "Approved by", denied: "Denied by" } as const;
 const namelessWords = {
@@ -233,8 +240,10 @@ interface AuthorizationFactsProps {
 
 export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
   const isUnasked = describeUnasked(state.decided_by, state.status) !== null;
+  const context = showContext(state);
   const items: Definition[] = [
     ...showAmount(state),
+    ...context.lead,
     {
       id: "action",
       name: "Action",
@@ -243,16 +252,15 @@ export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
     },
     ...showChange(state),
     ...showTool(state),
-    ...showContext(state),
+    ...context.rest,
     {
       id: "agent",
       name: "Agent",
       value: <TextLink href={`/portal/agents/${state.agent_slug}`}>{state.agent_slug}</TextLink>,
     },
     ...showAsker(state),
-    ...(isUnasked ? [] : [showNeeds(state)]),
+    ...(isUnasked ? [] : showNeeds(state)),
     ...(state.rules ? [showReason(state.rules, state.rules_text ?? null)] : []),
-    ...showGroups(state),
     ...showDeciders(state),
     { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },
     { id: "created", name: "Requested", value: <Timestamp iso={state.created_at} /> },

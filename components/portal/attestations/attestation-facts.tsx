@@ -2,6 +2,7 @@
 
 import { AgentText } from "#components/agent-text";
 import { ApprovalPill, ClaimedPill } from "#components/approval-grades";
+import { PeopleList } from "#components/decided-line";
 import { OwnNumber } from "#components/own-number";
 import { Callout } from "#components/ui/callout";
 import { HashText } from "#components/ui/code-block";
@@ -16,7 +17,8 @@ import { toFacts } from "#components/verify/facts";
 import { warningTone } from "#components/warning-tones";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describeDecided, labelDecided } from "#lib/protocol/approval/decided-words";
-import { type Facts, listPeople, type Names } from "#lib/protocol/record/facts";
+import { findPayee } from "#lib/protocol/approval/detail-names";
+import type { Facts, Names } from "#lib/protocol/record/facts";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { isBacked } from "#lib/protocol/statement/human-approval";
 import { formatCount } from "#lib/protocol/text/display-text";
@@ -111,29 +113,18 @@ function Approval({ found }: { readonly found: VerifyResponse }) {
   return <ApprovalPill method={approval.method} environment={environment} />;
 }
 
-function Decided({ facts }: { readonly facts: Facts }) {
-  const people = listPeople(facts);
-  return (
-    <>
-      <AgentText value={describeDecided(facts.decided)} hideWarnings />
-      {people.length === 0 ? null : (
-        <ul>
-          {people.map((person) => (
-            <li key={person}>
-              <AgentText value={person} hideWarnings />
-            </li>
-          ))}
-        </ul>
-      )}
-    </>
-  );
-}
+const Decided = ({ facts }: { readonly facts: Facts }) => (
+  <>
+    <AgentText value={describeDecided(facts.decided)} hideWarnings />
+    <PeopleList facts={facts} />
+  </>
+);
 
 /** Links to the approval, and to the one that people gave for many uses. */
 function Origin({ requestId, grantId }: Omit<Backing, "details">) {
   return (
     <>
-      <TextLink href={`/portal/authorizations/${requestId}`}>This approval</TextLink>
+      <TextLink href={`/portal/authorizations/${requestId}`}>The approval</TextLink>
       {grantId === null ? null : (
         <>
           {" · "}
@@ -149,7 +140,7 @@ function decisionItems(facts: Facts, approval: Backing | null): Definition[] {
   const isByNobody = ["nobody", "hidden", "asserted"].includes(decided.kind);
   return [
     ...(isByNobody ? [] : [{ id: "decided", name: labelDecided(decided), value: <Decided facts={facts} /> }]),
-    ...(approval === null ? [] : [{ id: "origin", name: "Details", value: <Origin {...approval} /> }]),
+    ...(approval === null ? [] : [{ id: "origin", name: "Request", value: <Origin {...approval} /> }]),
   ];
 }
 
@@ -193,10 +184,12 @@ interface AttestationFactsProps {
 export function AttestationFacts({ found, names, approval }: AttestationFactsProps) {
   const facts = toFacts(found, names);
   const { amount, tool } = facts;
+  const payee = approval?.details ? findPayee(approval.details) : null;
   const items: Definition[] = [
     ...(amount === null
       ? []
       : [{ id: "amount", name: "Amount", value: <Money {...amount} />, prominent: true }]),
+    ...(payee === null ? [] : [{ id: "payee", name: "To", value: <AgentText value={payee} /> }]),
     {
       id: "action",
       name: "Action",

@@ -375,7 +375,7 @@ export function listFacts(facts: Facts): Fact[] {
     ["requester", "Requested by", requester],
     ["changed", "Changed", changed],
     ["decided", labelDecided(decided), describeDecided(decided)],
-    ["people", "Each", people.length === 0 ? null : people.join("; ")],
+    ["people", "People", people.length === 0 ? null : people.join("; ")],
     ["limits", "Limits", describeLimits(facts) || null],
     ["decided_at", "Decided", decidedAt && readableTime(decidedAt)],
     ["recorded_at", "Recorded", recordedAt && readableTime(recordedAt)],
