@@ -85,7 +85,12 @@ const textOrNothing = (text: string | null) =>
 
 const rowColumns = (isOfSeveral: boolean): Column<PackRow>[] => [
   { id: "number", header: "Number", cell: ({ number }) => number, numeric: true },
-  { id: "time", header: "Time", cell: ({ time }) => (time === null ? null : readableTime(time)) },
+  {
+    id: "time",
+    header: "Time",
+    cell: ({ time }) =>
+      time === null ? null : <span className="md:block md:min-w-20">{readableTime(time)}</span>,
+  },
   ...(isOfSeveral
     ? [{ id: "agent", header: "Agent", cell: ({ agent }: PackRow) => <AgentText value={agent} isName /> }]
     : []),
@@ -122,15 +127,20 @@ const rowColumns = (isOfSeveral: boolean): Column<PackRow>[] => [
         {textOrNothing(describeDecision(row))}
         {row.approvers === "" ? null : (
           <span className="block text-muted">{textOrNothing(row.approvers)}</span>
-        )}{" "}
-        {row.isTest ? <StatusPill tone="test">TEST</StatusPill> : null}
+        )}
+        {row.isTest ? (
+          <span className="mt-0.5 block">
+            <StatusPill tone="test">TEST</StatusPill>
+          </span>
+        ) : null}
       </>
     ),
   },
   {
     id: "rule",
     header: "Rule",
-    cell: ({ rule }) => <span className="[overflow-wrap:normal]">{textOrNothing(rule)}</span>,
+    cell: ({ rule }) =>
+      rule === "" ? null : <span className="md:block md:min-w-24">{textOrNothing(rule)}</span>,
   },
   { id: "use", header: "Standing approval", cell: ({ use }) => textOrNothing(use) },
   {
@@ -178,7 +188,8 @@ function Entries({
       {isUsed["amount"]?.(rows) ? (
         <AmountOrder usual="By number" isSorted={isSorted} onSort={onSort} />
       ) : null}
-      <div className="overflow-x-auto">
+      {/* Up to ten columns: on a wide screen wider than the page's text. */}
+      <div className="overflow-x-auto lg:mx-[calc((100%-min(100vw-4rem,76rem))/2)]">
         <DataTable
           caption="Entries of the pack"
           columns={columns}

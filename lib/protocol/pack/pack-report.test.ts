@@ -73,7 +73,7 @@ describe("the report of an evidence pack", () => {
     ],
     [
       PACK_VERSION,
-      "25138c3251b6924d1f542c2cc5e190e53574d7cd5eb2372c830c2571475299da",
+      "bdf7b209e81ce63e4d8c3e8da4f852e290f377a0b74c00edc30a56017ccf90be",
       "ecb8611feb7994821b009d8b298b57114fdc5b2bcfc83b15fd3dc32b11f7284e",
     ],
   ] as const)("is that of version %d, to the byte, and so is the manifest", (version, ...digests) => {
@@ -156,13 +156,16 @@ describe("the report of an evidence pack", () => {
 
   it("does not claim what the entries do not show", () => {
     const sentences = listNotProven([facts]).join("\n");
-    expect(sentences).toContain("What 2 attestations say");
-    expect(sentences).toContain("a real person gave 1 of the approvals: they are tests");
+    expect(sentences).toContain("What 2 attestations say: the content is not in this pack.");
+    expect(sentences).toContain(
+      "a real person approved the actions of 1 attestation: those approvals are tests",
+    );
+    expect(render(entries, 1)).toContain("a real person gave 1 of the approvals: they are tests");
     const [backed] = facts.counts.approvals.backed;
     const byRule = { ...facts.counts.approvals, backed: [{ ...backed, method: "rule" }] } as never;
     const unasked = listNotProven([{ ...facts, counts: { ...facts.counts, approvals: byRule } }]);
     expect(unasked.join("\n"), "of nobody").not.toContain("a real person");
-    expect(sentences).toContain("a person gave 1 of the approvals: the agent only asserted them");
+    expect(sentences).toContain("a person approved the actions of 1 attestation: the agent only asserted it");
     expect(sentences).not.toContain("not counted");
     expect(listProven([facts]).join("\n")).toContain("all entries of the period: numbers 2 to 8");
   });

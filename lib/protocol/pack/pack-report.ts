@@ -6,7 +6,7 @@
 import { type Amount, formatAmount } from "#lib/protocol/approval/amount";
 import { approvalWords, isUnasked } from "#lib/protocol/approval/approval-words";
 import { isBacked } from "#lib/protocol/statement/human-approval";
-import { escapeHtml, toVisibleText } from "#lib/protocol/text/display-text";
+import { escapeHtml, formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { addCounts, countPack, type PackCounts, type PackEntry } from "./pack-entries";
 import { isEndShown, PACK_VERSION, type PackedFile, type PackFacts, type PackVersion } from "./pack-manifest";
@@ -138,11 +138,39 @@ const countTests = ({ approvals }: PackFacts["counts"]) =>
     0,
   );
 
-/** Sentences. `agents`: one or several. */
-export function listNotProven(agents: readonly PackFacts[]): string[] {
+/** The words of version 1 stay: its reports are made again and compared. */
+function listUnshown(agents: readonly PackFacts[], isFirst: boolean): string[] {
   const missing = sumCounts(agents, ({ attestations: { erased, withheld } }) => erased + withheld);
   const tests = sumCounts(agents, countTests);
   const asserted = sumCounts(agents, ({ approvals }) => approvals.asserted);
+  const count = (number: number) => formatCount(number, "attestation");
+  return [
+    ...(missing > 0
+      ? [
+          isFirst
+            ? `What ${missing} attestations say: their content is not in this pack.`
+            : `What ${count(missing)} ${missing === 1 ? "says" : "say"}: the content is not in this pack.`,
+        ]
+      : []),
+    ...(tests > 0
+      ? [
+          isFirst
+            ? `That a real person gave ${tests} of the approvals: they are tests.`
+            : `That a real person approved the actions of ${count(tests)}: those approvals are tests.`,
+        ]
+      : []),
+    ...(asserted > 0
+      ? [
+          isFirst
+            ? `That a person gave ${asserted} of the approvals: the agent only asserted them.`
+            : `That a person approved the actions of ${count(asserted)}: the agent only asserted it.`,
+        ]
+      : []),
+  ];
+}
+
+/** Sentences. `agents`: one or several. */
+export function listNotProven(agents: readonly PackFacts[], version: PackVersion = PACK_VERSION): string[] {
   return [
     ...always,
     ...(agents.length > 1 ? ["That the organization has no other agents than these."] : []),
@@ -152,11 +180,7 @@ export function listNotProven(agents: readonly PackFacts[]): string[] {
         const { last, counted } = facts.record;
         return `That number ${last}${nameAgent(facts, agents)} is the last entry of the period: what came after ${counted === null ? "it" : readableTime(counted.at)} is not counted.`;
       }),
-    ...(missing > 0 ? [`What ${missing} attestations say: their content is not in this pack.`] : []),
-    ...(tests > 0 ? [`That a real person gave ${tests} of the approvals: they are tests.`] : []),
-    ...(asserted > 0
-      ? [`That a person gave ${asserted} of the approvals: the agent only asserted them.`]
-      : []),
+    ...listUnshown(agents, version === 1),
   ];
 }
 
@@ -539,7 +563,7 @@ ${isFirst ? "" : brand}<h1>${writeTitle(agents, foreign)}</h1>
     ...section("Denials", ...writeEntries(agents, "denied", isFirst)),
     ...section("How to check it offline", `${isFirst ? "" : inBrowser}${howToCheck}`),
     ...section("What it proves, if every check passes", list(listProven(all))),
-    ...section("What it does not prove", list(listNotProven(all))),
+    ...section("What it does not prove", list(listNotProven(all, version))),
     ...section(
       "What is left out",
       table(all.length === 1 ? ["What", "Why", "Count"] : ["Agent", "What", "Why", "Count"], left),
