@@ -96,7 +96,7 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
   await expect(result).toContainText("Not authentic");
   await expect(result).toContainText("The file contradicts this result");
   await paste('{"hello":"world"}');
-  await expect(result).toContainText("It couldn't be checked");
+  await expect(result).toContainText("This can't be verified");
   const bundle = await (await request.get(`${api}/bundle`)).body();
   await page.getByLabel("Or choose the file").setInputFiles({
     name: "bundle.json",

@@ -329,7 +329,7 @@ test("own keys that can't be read are not exchanged for the service's", async ({
     await expect(page.getByText("Not accepted: your copy of the public keys can't be used")).toBeVisible();
     await verify.click();
     await expect(page.locator("[data-outcome=failed]")).toContainText(
-      "your copy of the public keys can't be used",
+      "Your copy of the public keys can't be used",
     );
   }
   await page.getByRole("button", { name: "Use the service's keys" }).click();

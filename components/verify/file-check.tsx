@@ -189,7 +189,7 @@ export function FileOutcome({
       >
         {outcome.phase === "failed" ? (
           <Callout tone="warn" title="This can't be verified">
-            It couldn't be checked: {outcome.reason}.
+            {`${outcome.reason.charAt(0).toUpperCase()}${outcome.reason.slice(1)}.`}
           </Callout>
         ) : null}
         {outcome.phase === "pack" ? (

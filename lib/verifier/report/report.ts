@@ -98,7 +98,7 @@ export function wordsFor(report: VerifierReport): { title: string; sentence: str
     ? "The log has this leaf; whether it is your payload's was not compared."
     : "Every check passed.";
   const sentences: Record<Verdict, string> = {
-    valid: isWarned ? "No check failed; what it says is to be read with the warnings." : passed,
+    valid: isWarned ? "No check failed. Read what it says with its warnings." : passed,
     invalid: "A check failed: do not rely on anything in it.",
     incomplete: "No check failed, but this file does not carry everything that the checks read.",
     erased: "The owner erased the content; the log proves that it was recorded.",

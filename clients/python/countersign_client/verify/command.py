@@ -321,5 +321,5 @@ def _describe(report: Report) -> str:
     warned = len(report.warnings) + len(report.stated_warnings)
     if report.verdict == "valid" and warned > 0:
         count = "1 warning" if warned == 1 else f"{warned} warnings"
-        title = f"Authentic, {count}. No check failed; what it says is to be read with the warnings."
+        title = f"Authentic, {count}. No check failed. Read what it says with its warnings."
     return "\n".join([*lines, title])
