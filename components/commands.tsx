@@ -46,7 +46,7 @@ ${readField("public_url", "receipt.json")}`;
 
 export function authorizeCommand(base: string): string {
   return `AGENT=${ownSlug}
-${post(`${base}/v1/authorize`, `{"agent_slug":"'$AGENT'","action":"Pay invoice 1042","context":{"amount":"100.00 EUR"}}`)}`;
+${post(`${base}/v1/authorize`, `{"agent_slug":"'$AGENT'","action":"Pay invoice 1042","amount":{"value":"100","currency":"EUR"},"context":{"recipient":"Example Ltd"}}`)}`;
 }
 
 export function registerCommand(base: string): string {

@@ -308,7 +308,11 @@ function isTakenByTheDoor(body: JsonObject): boolean {
 function isUnsayable(body: JsonObject): boolean {
   const text = JSON.stringify(body);
   const url = body["callback_url"];
+  // Fields that may be changed have to be in the request.
   const isInWords =
-    text.includes("\\u0000") || "human_approver_hash" in body || "human_authorization" in body;
+    Boolean(body["amendable"]) ||
+    text.includes("\\u0000") ||
+    "human_approver_hash" in body ||
+    "human_authorization" in body;
   return isInWords || /__proto__|\\ud[89a-f]/i.test(text) || (typeof url === "string" && !URL.canParse(url));
 }

@@ -73,8 +73,8 @@ export async function requestDemo(context: Context, ip: string): Promise<string>
     body: {
       agent_slug: await chooseSlug(context, demoOrganizationId, "demo-agent"),
       action,
+      amount: { value: "100", currency: "EUR" },
       context: {
-        amount: "100.00 EUR",
         recipient: "Example Ltd",
         note: "A demo. No money moves, whatever you decide.",
         // Make requests of visitors differ: a denial by one must not be found by the next.
