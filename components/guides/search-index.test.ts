@@ -58,6 +58,7 @@ describe("the search of the documentation", () => {
     ["zero-knowledge", "/docs/zero-knowledge"],
     ["rate limit", "/docs/limits"],
     ["erasure", "/docs/security#erasure"],
+    ["GDPR", "/docs/security#erasure"],
     ["docker", "/docs/run-your-own"],
     ["malformed_proof", "/docs/reasons"],
     ["POST /v1/attest", "/docs/api/"],

@@ -37,6 +37,9 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
   "self-host": ["run your own"],
   hosting: ["run your own"],
   slack: ["cards for slack"],
+  gdpr: ["erasure"],
+  privacy: ["erasure"],
+  delete: ["erasure"],
 };
 
 const idle = new Set([
