@@ -371,14 +371,14 @@ test("a file is found by its hash, and compared on the receipt; the file itself 
   const file = { name: "contract.txt", mimeType: "text/plain", buffer: Buffer.from(content) };
   await page.goto("/verify");
   await page.getByLabel("Choose any file, or drop it here").setInputFiles(file);
-  await expect(page.locator("[data-found=done]")).toContainText("this is its inputs hash");
+  await expect(page.locator("[data-hashed=done]")).toContainText("this is its inputs hash");
   expect(sent.filter((one) => one.includes(hash))).toHaveLength(1);
   expect(sent.filter((one) => one.includes("contract of"))).toEqual([]);
   await expectAccessibleInBothThemes(page);
   await page.getByRole("link", { name: "Read the contract" }).click();
   await expect(page).toHaveURL(made.public_url);
   await unfold(page);
-  const compared = page.locator("[data-inputs=done]");
+  const compared = page.locator("[data-hashed=done]");
   await page.getByLabel("Do you have the file?").setInputFiles(file);
   await expect(compared).toContainText("This is the file");
   await page.getByLabel("Do you have the file?").setInputFiles({ ...file, buffer: Buffer.from("another") });
