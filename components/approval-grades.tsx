@@ -1,6 +1,7 @@
 /** The grades of human approval, each with one wording, so that no page can blur them. */
+import { gradeMarks } from "#lib/protocol/approval/approval-words";
 import { type ApprovalMethod, approvalMethods } from "#lib/protocol/statement/human-approval";
-import { StatusPill, TestMark } from "./ui/status-pill";
+import { StatusPill, TestMark, type Tone } from "./ui/status-pill";
 
 interface ApprovalPillProps {
   readonly method: ApprovalMethod;
@@ -9,28 +10,24 @@ interface ApprovalPillProps {
 }
 
 /** Marked as proven only where people approved this very request. */
-const pills = {
-  proof_of_personhood: { tone: "proven", text: "Proven by World ID" },
-  enrolled_proof_of_personhood: { tone: "proven", text: "Enrolled approvers, proven by World ID" },
-  enrolled_approver: { tone: "proven", text: "Approved by passkey" },
-  standing_approval: { tone: "neutral", text: "Standing approval" },
-  rule: { tone: "neutral", text: "Allowed by rule" },
-} as const;
+const tones = {
+  none: "neutral",
+  hash: "warn",
+  proof_of_personhood: "proven",
+  enrolled_proof_of_personhood: "proven",
+  enrolled_approver: "proven",
+  standing_approval: "neutral",
+  rule: "neutral",
+} as const satisfies Record<ApprovalMethod, Tone>;
 
 /** The grade of one attestation, with its TEST mark if there is one. */
 export function ApprovalPill({ method, environment }: ApprovalPillProps) {
-  switch (method) {
-    case "none":
-      return <StatusPill tone="neutral">No human approval</StatusPill>;
-    case "hash":
-      return <StatusPill tone="warn">Asserted by the caller, not proven</StatusPill>;
-    default:
-      return environment === "production" ? (
-        <StatusPill tone={pills[method].tone}>{pills[method].text}</StatusPill>
-      ) : (
-        <TestMark method={method} />
-      );
-  }
+  const isTest = method !== "none" && method !== "hash" && environment !== "production";
+  return isTest ? (
+    <TestMark method={method} />
+  ) : (
+    <StatusPill tone={tones[method]}>{gradeMarks[method]}</StatusPill>
+  );
 }
 
 const optionWords: Record<ApprovalMethod, string> = {
@@ -39,8 +36,8 @@ const optionWords: Record<ApprovalMethod, string> = {
   proof_of_personhood: "Proven by World ID, or TEST",
   enrolled_proof_of_personhood: "Enrolled approvers with World ID, or TEST",
   enrolled_approver: "Enrolled approvers by passkey, or TEST",
-  standing_approval: "Standing approval",
-  rule: "Allowed by rule",
+  standing_approval: gradeMarks.standing_approval,
+  rule: gradeMarks.rule,
 };
 
 export function ApprovalOptions() {

@@ -14,7 +14,7 @@ import {
   QuestionMarkCircleIcon,
   XCircleIcon,
 } from "#components/ui/icons";
-import { isUnasked } from "#lib/protocol/approval/approval-words";
+import { describeTest } from "#lib/protocol/approval/approval-words";
 
 export type Tone =
   | "pass"
@@ -64,13 +64,9 @@ export function StatusPill({ tone, children, large = false }: StatusPillProps) {
 }
 
 /** The permanent mark of anything from the World ID stand-in or staging. `method`: the approval's, if it is known. */
-export function TestMark({ method }: { readonly method?: string | null }) {
-  return (
-    <StatusPill tone="test">
-      {isUnasked(method) ? "TEST instance" : "TEST approval, not a real person"}
-    </StatusPill>
-  );
-}
+export const TestMark = ({ method }: { readonly method?: string | null }) => (
+  <StatusPill tone="test">{describeTest(method)}</StatusPill>
+);
 
 /** A tool's name beside what it does. */
 export function ToolTag({ children }: { readonly children: ReactNode }) {

@@ -4,7 +4,7 @@
  */
 import type { Tone } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
-import { isUnasked } from "#lib/protocol/approval/approval-words";
+import { describeTest, gradeMarks, isUnasked } from "#lib/protocol/approval/approval-words";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { type ApprovalMethod, type BackedMethod, isBacked } from "#lib/protocol/statement/human-approval";
@@ -77,18 +77,19 @@ const privateFindings: Record<BackedMethod, Omit<Finding, "id">> = {
   enrolled_approver: { tone: "proven", text: "Enrolled approvers", by: byPasskey },
   standing_approval: {
     tone: "neutral",
-    text: "Standing approval",
+    text: gradeMarks.standing_approval,
     by: "People approved its limits before",
   },
-  rule: { tone: "neutral", text: "Allowed by rule", by: "The organization wrote the rule" },
+  rule: { tone: "neutral", text: gradeMarks.rule, by: "The organization wrote the rule" },
 };
+
+const asserted = { tone: "warn", text: gradeMarks.hash, by: byAgent } as const;
 
 function findPrivateApproval({ answer, approvalMethod }: Verification): Finding {
   const id = "approval";
   if (answer.human_approved === null)
     return { id, tone: "unknown", text: "Erased with the content", by: "If one was recorded" };
-  if (approvalMethod === "hash")
-    return { id, tone: "warn", text: "Asserted by the caller, not proven", by: byAgent };
+  if (approvalMethod === "hash") return { id, ...asserted };
   if (approvalMethod !== null && approvalMethod !== "none") return { id, ...privateFindings[approvalMethod] };
   return answer.human_approved
     ? { id, tone: "private", text: "Recorded. How it is proven is private", by: byService }
@@ -98,7 +99,7 @@ function findPrivateApproval({ answer, approvalMethod }: Verification): Finding 
 const noApproval: Finding = {
   id: "approval",
   tone: "neutral",
-  text: "No human approval",
+  text: gradeMarks.none,
   by: "Nobody claims that a human was asked",
 };
 
@@ -111,7 +112,7 @@ const testSources: Partial<Record<ApprovalMethod, string>> = {
 };
 
 function findTest(method: ApprovalMethod, decided: string | null): Omit<Finding, "id"> {
-  const text = isUnasked(method) ? "TEST instance" : "TEST approval, not a real person";
+  const text = describeTest(method);
   const by = testSources[method] ?? "Made on a test instance";
   return { tone: "test", text, by, ...(decided !== null && { detail: decided }) };
 }
@@ -134,9 +135,7 @@ function findApproval(verification: Verification): Finding {
         };
   if (approval === null) return findPrivateApproval(verification);
   if (isBacked(approval)) return { id, ...findBacked(approval.method, decided ?? "") };
-  return approval.method === "none"
-    ? noApproval
-    : { id, tone: "warn", text: "Asserted by the caller, not proven", by: byAgent };
+  return approval.method === "none" ? noApproval : { id, ...asserted };
 }
 
 export function buildFindings(verification: Verification): Record<Finding["id"], Finding> {

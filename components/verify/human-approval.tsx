@@ -6,7 +6,7 @@ import { CodeBlock } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
 import { TestMark } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
-import { approvalWords, isUnasked } from "#lib/protocol/approval/approval-words";
+import { approvalWords, describeTest, gradeMarks, isUnasked } from "#lib/protocol/approval/approval-words";
 import {
   type ApprovalMethod,
   type BackedApproval,
@@ -22,13 +22,13 @@ type HumanApprovalProps = Pick<Verification, "answer" | "isTest" | "approvalMeth
 function TestCallout({ method }: { readonly method: ApprovalMethod | null }) {
   if (isUnasked(method))
     return (
-      <Callout tone="test" title="TEST instance">
+      <Callout tone="test" title={describeTest(method)}>
         It was decided on a test instance. It shows that the integration works.
       </Callout>
     );
   const isByWallet = method === "proof_of_personhood" || method === "enrolled_proof_of_personhood";
   return (
-    <Callout tone="test" title="TEST approval, not a real person">
+    <Callout tone="test" title={describeTest(method)}>
       It was made {isByWallet ? "with a test wallet or on World's staging network" : "on a test instance"}. It
       shows that the integration works, and nothing about a person.
     </Callout>
@@ -133,7 +133,7 @@ function ClaimedApproval({ answer, isTest }: Pick<Verification, "answer" | "isTe
 function AssertedApproval({ approverHash }: { readonly approverHash: string | null }) {
   return (
     <>
-      <Callout tone="warn" title="Asserted by the caller, not proven">
+      <Callout tone="warn" title={gradeMarks.hash}>
         The agent's operator says that a human approved. This record contains no proof.
       </Callout>
       {approverHash === null ? null : (

@@ -16,6 +16,19 @@ export const approvalWords: Record<ApprovalMethod, string> = {
 /** True if no person was asked: then words about a person would contradict the rest. */
 export const isUnasked = (method: unknown): boolean => method === "rule" || method === "standing_approval";
 
+/** Marks beside a record; of a test in place of the grade. */
+export const gradeMarks: Record<ApprovalMethod, string> = {
+  none: "No human approval",
+  hash: "Asserted by the caller, not proven",
+  proof_of_personhood: "Proven by World ID",
+  enrolled_proof_of_personhood: "Enrolled approvers, proven by World ID",
+  enrolled_approver: "Approved by passkey",
+  standing_approval: "Standing approval",
+  rule: "Allowed by rule",
+};
+export const describeTest = (method: unknown): string =>
+  isUnasked(method) ? "TEST instance" : "TEST approval, not a real person";
+
 /** "1 enrolled approver", "3 enrolled approvers". */
 const countApprovers = ({ length }: readonly string[]) => formatCount(length, "enrolled approver");
 
