@@ -17,16 +17,17 @@ export function LocalTime({ iso }: { readonly iso: string }) {
   );
 }
 
-/** In lists: the visitor's own time, with UTC on hover. The server keeps its place, and shows UTC where no script runs. */
+/**
+ * In lists: the visitor's own time, of another year its day, with UTC on hover. The server keeps its place, and shows UTC
+ * where no script runs.
+ */
 export function ListTime({ iso }: { readonly iso: string }) {
   const isReady = useIsReady();
   const isThisYear = iso.slice(0, 4) === new Date().toISOString().slice(0, 4);
   const format = new Intl.DateTimeFormat("en-GB", {
     day: "numeric",
     month: "short",
-    ...(isThisYear ? {} : { year: "numeric" }),
-    hour: "2-digit",
-    minute: "2-digit",
+    ...(isThisYear ? { hour: "2-digit", minute: "2-digit" } : { year: "numeric" }),
     ...(isReady ? {} : { timeZone: "UTC" }),
   });
   return (
