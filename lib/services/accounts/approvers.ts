@@ -301,7 +301,7 @@ async function requireNoAuditor(tx: Executor, organizationId: string, email: str
 }
 
 /** The row, and whether its address must be asked. A member who has chosen their emails has confirmed by that. */
-export async function storeApprover(
+async function storeApprover(
   context: AccountsContext,
   tx: Executor,
   organizationId: string,
