@@ -16,6 +16,7 @@ import type { HumanAuthorization } from "#lib/protocol/approval/approval";
 import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
 import { acceptApproval } from "#lib/services/approvals/decision/decide";
 import { findAuthorization, readApprovalToken } from "#lib/services/approvals/rows";
+import { eraseAuthorizations } from "#lib/services/attestations/erase";
 import { askForStanding } from "#lib/services/portal/overview";
 import { ask, provenBy } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -218,6 +219,8 @@ describe("suggested rules", () => {
     const wider = { context: { customer: "Example Ltd", copy_to: "other@example.com" } };
     expect((await use(wider)).body.status, "a detail that nobody saw").toBe("pending");
     expect((await use({ details: { complete: false } })).body.status).toBe("pending");
+    await db.transaction((tx) => eraseAuthorizations(tx, [id], context.clock()));
+    expect(await findAuthorization(context.database, id)).toMatchObject({ context: null, derivation: null });
   });
 
   it("are taken back as hints if a sampled use should have been asked about", async () => {

@@ -21,6 +21,7 @@ import {
 } from "#lib/services/accounts/passkeys";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { addOpening } from "#lib/services/approvals/read";
+import { readRequester } from "#lib/services/approvals/request/required-groups";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { createPasskey, type Said, type TestPasskey } from "#support/authenticator";
 import { type AskedRequest, ask, makeResult } from "#support/authorizations";
@@ -38,6 +39,7 @@ describe("a request for enrolled approvers", () => {
   const { test } = setupTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
   let owner: MemberPrincipal;
   let key: string;
+  let keyId: string;
   const people = new Map<string, { approver: Approver; passkey: TestPasskey }>();
 
   async function enrol(name: string, algorithm?: "ML-DSA-44") {
@@ -52,7 +54,7 @@ describe("a request for enrolled approvers", () => {
 
   beforeAll(async () => {
     owner = await signInPerson(test.app.context, "owner@example.com");
-    ({ key } = await test.createKey("owner@example.com"));
+    ({ key, keyId } = await test.createKey("owner@example.com"));
     for (const name of ["Carol", "Erin", "Frank", "Owner"]) await enrol(name);
     // Dave's device is newer than the others, and than Node 20.
     const runtime = vi.spyOn(SettingsService, "runtimeSupportsPQC").mockReturnValue(true);
@@ -329,6 +331,13 @@ describe("a request for enrolled approvers", () => {
       'required_approvers.0.count: asks for 1 of "own", which has 0 enrolled approvers besides who asks',
     ]);
     expect((await answerTo("solo", "finance"))[0]).toBe(201);
+    // In the portal people ask with a key of their organization, whose maker may be another.
+    const person = { ...owner, email: "Carol@example.com" };
+    const asker = { organizationId: owner.organizationId, keyId, person };
+    const demands = { required_approvers: [{ group: idOf("Dave"), count: 1 }] };
+    expect(await readRequester(test.app.context.database.db, asker, demands)).toMatchObject({
+      id: idOf("Carol"),
+    });
   });
 
   // The embedded database has one session, so nothing comes between there.

@@ -111,7 +111,7 @@ export async function requireEnrolled(
 export async function readRequester(
   tx: Executor,
   { organizationId, keyId, person }: Pick<KeyPrincipal, "organizationId" | "keyId" | "person">,
-  { required_approvers: required }: Demands,
+  { required_approvers: required }: Pick<Demands, "required_approvers">,
 ): Promise<Requester> {
   if (required.length === 0) return { mayApprove: false, id: null };
   const [row] = await tx
