@@ -31,6 +31,7 @@ import {
 import { AppError, fieldError } from "#lib/errors";
 import { minGroupPeople } from "#lib/protocol/approval/attention";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
+import { dayMs } from "#lib/protocol/time/time-words";
 import { holdPeople, requireFreeName, storeUnderOwnName } from "./approvers";
 import { type AuditEvent, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
@@ -472,7 +473,7 @@ export async function nameDeputy(
     const now = context.clock();
     const start = from === null || from < now ? now : from;
     if (until <= start) throw fieldError("validation_error", "until", "must be later than the start");
-    if (until.getTime() - now.getTime() > maxDays * 86_400_000)
+    if (until.getTime() - now.getTime() > maxDays * dayMs)
       throw fieldError("validation_error", "until", `must be within ${maxDays} days`);
     const set = { deputy_id: deputyId, starts_at: start, ends_at: until };
     await tx

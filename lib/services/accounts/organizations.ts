@@ -213,9 +213,7 @@ export async function findOrCreateOrganization(
 
 /* An owner by the operator's command: the first of a service whose sign-up is closed, or one more. */
 
-type CommandContext = Pick<AccountsContext, "database" | "clock" | "random"> & {
-  settings: Pick<AccountsContext["settings"], "DEFAULT_VISIBILITY">;
-};
+type CommandContext = Pick<AccountsContext, "database"> & NewOrganization;
 
 const actor = { kind: "system", id: "operator", ip: null } as const;
 
@@ -226,13 +224,10 @@ export async function addOwner(
   of: { organizationId: string } | { name: string | null },
 ): Promise<string | null> {
   return context.database.db.transaction(async (tx) => {
+    // Before the organization's lock, as invitations take them.
+    const userId = await holdOrCreateUser(context, tx, email);
     if ("name" in of) {
-      const organizationId = await createOrganization(
-        context,
-        tx,
-        await holdOrCreateUser(context, tx, email),
-        of.name,
-      );
+      const organizationId = await createOrganization(context, tx, userId, of.name);
       const created = { organizationId, actor, subject: organizationId, detail: { owner: email } };
       await recordAudit(context, tx, { ...created, action: "organization.created" });
       return organizationId;
@@ -246,11 +241,7 @@ export async function addOwner(
     if (found === undefined) return null;
     await tx
       .insert(memberships)
-      .values({
-        organization_id: organizationId,
-        user_id: await holdOrCreateUser(context, tx, email),
-        role: "owner",
-      })
+      .values({ organization_id: organizationId, user_id: userId, role: "owner" })
       .onConflictDoUpdate({
         target: [memberships.organization_id, memberships.user_id],
         set: { role: "owner" },
