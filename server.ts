@@ -14,13 +14,13 @@ const openPages = async () => (await import("#lib/server/pages/open-pages")).ope
 
 async function start(): Promise<void> {
   if (cluster.isWorker) {
-    const { runChild } = await import("#lib/server/processes/worker");
+    const { runChild } = await import("#lib/server/processes/run-process");
     return runChild(process.argv[2] as Role, openPages);
   }
   loadEnvFile();
   const env = readEnv();
   if (env.processCount > 1) await startServerCluster(env);
-  else await (await import("#lib/server/processes/single-process")).startAlone(env, openPages);
+  else await (await import("#lib/server/processes/run-process")).startAlone(env, openPages);
   announce(env);
 }
 

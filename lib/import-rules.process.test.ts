@@ -212,7 +212,7 @@ describe("the order of rooms", () => {
   });
 
   it("starts the server without the curves of proofs, which its threads load", () => {
-    const { reached, packages } = reach(["lib/server/processes/worker.ts"]);
+    const { reached, packages } = reach(["lib/server/processes/run-process.ts"]);
     expect([...reached]).toContain("lib/protocol/presentation/presentation.ts");
     expect(packages.filter((line) => /bbs-signatures|bn254|bls12-381/.test(line))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** One of several processes of a server (supervisor.ts), from its start to its end. */
+/** A process of a server, from its start to its end: one of several (supervisor.ts), or the only one. */
 
 import { once } from "node:events";
 import {
@@ -13,9 +13,9 @@ import { connect } from "node:net";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Draining } from "#lib/api/http/context";
-import { stopServers } from "#lib/api/http/listen";
+import { stopServers, untilStop } from "#lib/api/http/listen";
 import { logConsole } from "#lib/api/http/request-log";
-import { readEnv } from "#lib/env";
+import { type Env, readEnv } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
 import { type App, openApp } from "#lib/server/app";
@@ -24,7 +24,7 @@ import { createRequestListener } from "#lib/server/next/listener";
 import { acceptForwardedRequest, handleApiRequest, sendResponse } from "#lib/server/next/node-http";
 import { explainRefusal } from "#lib/server/next/page-limits";
 import { normalizePath, refuse, runsInWriter } from "#lib/server/operations";
-import { openTelemetry } from "#lib/server/telemetry/open";
+import { openTelemetry, serveMetrics } from "#lib/server/telemetry/open";
 import { createAnswers, listenAt, openCalls, serveCalls } from "./ipc";
 import { createReverseProxy } from "./reverse-proxy";
 import { type Done, type Order, type Role, type Setup, socketsIn } from "./supervisor";
@@ -229,4 +229,26 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   await telemetry.close();
   await app.close();
   process.exit(0);
+}
+
+export async function startAlone(env: Env, openPages: () => Promise<RequestListener>): Promise<void> {
+  logConsole(logger);
+  const { close, context, leave } = await openApp();
+  const processName = "server";
+  const telemetry = await openTelemetry(env, context, { processName, readsDatabase: true });
+  const listen = await createRequestListener(env, { pages: await openPages(), leaving: context.leaving });
+  const servers = await listen();
+  giveBackMemory();
+  await serveMetrics(env, [{ name: processName, read: telemetry.readMetrics }]);
+  void untilStop(env.STOP_DELAY_SECONDS, leave)
+    .then(() => stopServers(servers))
+    .then(telemetry.close)
+    .then(close)
+    .then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, "the shutdown failed");
+        process.exit(1);
+      },
+    );
 }
