@@ -401,8 +401,7 @@ export async function readRequestFacts(context: Context, row: AuthorizationRow):
 /* Openings: what an owner shows of an approval to an auditor (docs/decisions/0051-opening-names-to-an-auditor.md). */
 
 /** `payee`: the one detail that names it, where it can be opened alone. `all`: everything that the page showed, and names. */
-const openingChoices = ["none", "payee", "all"] as const;
-export type OpeningChoice = (typeof openingChoices)[number];
+export type OpeningChoice = "none" | "payee" | "all";
 
 type Row = typeof authorizationRequests.$inferSelect;
 
