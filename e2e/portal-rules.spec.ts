@@ -102,5 +102,7 @@ test("rules are written, compared with what happened, saved, and in effect", { t
   await expect(page.getByText("Change proposed. Another owner must confirm it.")).toBeVisible();
   await expect(page.getByText("You are the only one: invite another.")).toBeVisible();
   await expect(page.getByText("Rules saved.")).toHaveCount(0);
+  await page.reload();
+  await expect(page.getByText("never-delete: this forbid applies only if")).toBeVisible();
   await expectGoodPage(page);
 });

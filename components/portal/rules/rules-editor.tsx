@@ -14,7 +14,8 @@ import type { RulesFormResult } from "#lib/api/schemas/portal";
 import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
 import { rulesTemplates } from "#lib/protocol/policy/templates";
 import { RulesDiff } from "./rules-diff";
-import { RulesWarnings, SimulationView } from "./simulation-view";
+import { RulesWarnings } from "./rules-warnings";
+import { SimulationView } from "./simulation-view";
 
 const modes = [
   { value: "off", label: "Off" },

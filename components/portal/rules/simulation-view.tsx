@@ -10,6 +10,7 @@ import { ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import type { SimulateResponse } from "#lib/api/schemas/rules";
 import { formatCount } from "#lib/protocol/text/display-text";
+import { RulesWarnings } from "./rules-warnings";
 
 type Difference = SimulateResponse["differences"][number];
 
@@ -36,13 +37,6 @@ function describeDifferences({ requests, differences: { length } }: SimulateResp
   if (requests === 1) return `Your last request would have ${length === 0 ? "the same" : "another"} answer`;
   return `${length} of your last ${requests} requests would have another answer`;
 }
-
-export const RulesWarnings = ({ warnings }: Pick<SimulateResponse, "warnings">) =>
-  warnings.map(({ line, column, message }) => (
-    <Callout key={`${line} ${column} ${message}`} tone="warn" title={`Line ${line}`}>
-      {message}
-    </Callout>
-  ));
 
 function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
   const { requests, erased, differences, would, unused, warnings } = simulation;

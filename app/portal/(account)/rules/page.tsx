@@ -4,6 +4,7 @@ import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { RulesDiff } from "#components/portal/rules/rules-diff";
 import { RulesEditor } from "#components/portal/rules/rules-editor";
+import { RulesWarnings } from "#components/portal/rules/rules-warnings";
 import { UnfinishedRequests } from "#components/portal/rules/unfinished-requests";
 import { describeChange, VersionChanges } from "#components/portal/rules/version-changes";
 import { VersionTable } from "#components/portal/rules/version-table";
@@ -13,12 +14,12 @@ import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import { type RulesResponse, readRulesQuery } from "#lib/api/schemas/rules";
+import { type RulesResponse, readRulesQuery, type SimulateResponse } from "#lib/api/schemas/rules";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
 import { listUnfinished } from "#lib/services/approvals/portal-authorizations";
-import { readOwnRules } from "#lib/services/policies/read";
+import { findOwnWarnings, readOwnRules } from "#lib/services/policies/read";
 import { listMembers } from "#lib/services/portal/organization";
 import { cancelRequest, changeRules, confirmChange, dropChange, takeBack } from "./actions";
 
@@ -30,11 +31,12 @@ interface PageProps {
 
 interface ProposalProps {
   readonly rules: RulesResponse;
+  readonly warnings: SimulateResponse["warnings"];
   readonly isAuthor: boolean;
   readonly isOnlyOwner: boolean;
 }
 
-function Proposal({ rules, isAuthor, isOnlyOwner }: ProposalProps) {
+function Proposal({ rules, warnings, isAuthor, isOnlyOwner }: ProposalProps) {
   const { proposal } = rules;
   if (proposal === null) return null;
   const fields = { proposal_id: proposal.id };
@@ -44,6 +46,7 @@ function Proposal({ rules, isAuthor, isOnlyOwner }: ProposalProps) {
         {proposal.author} proposed this change: mode {describeChange(proposal, rules.rules)}.
       </p>
       <RulesDiff before={rules.rules?.text ?? ""} after={proposal.text} label="The proposed change" />
+      <RulesWarnings warnings={warnings} />
       <div className="mt-4 flex flex-wrap gap-3">
         {isAuthor ? (
           <p className="self-center text-muted text-sm">
@@ -93,6 +96,8 @@ async function RulesPage({ searchParams }: PageProps) {
   const { rules, versions } = newest;
   const unfinished = await listUnfinished(context, person, { isByAmount: isSorted });
   const isOwner = membership.role === "owner";
+  const { proposal } = newest;
+  const warnings = isOwner && proposal ? await findOwnWarnings(context, person, proposal.text) : [];
   const members = isOwner ? await listMembers(context.database.db, person.organizationId) : [];
   const isOnlyOwner = members.filter(({ role }) => role === "owner").length === 1;
   return (
@@ -114,7 +119,8 @@ async function RulesPage({ searchParams }: PageProps) {
       {isOwner ? (
         <Proposal
           rules={newest}
-          isAuthor={newest.proposal?.author === person.email}
+          warnings={warnings}
+          isAuthor={proposal?.author === person.email}
           isOnlyOwner={isOnlyOwner}
         />
       ) : null}
