@@ -29,11 +29,10 @@ serveStdio(() => {
   );
   server.registerTool("sign", { inputSchema: z.object({}) }, (_input, { mcpReq }) => {
     const response = inputResponse(mcpReq.inputResponses, "pin");
-    if (response.kind !== "missing") return text(response.action);
+    if (response.kind !== "missing") return text(`${response.action} ${mcpReq.requestState()}`);
     const requestedSchema = { type: "object", properties: { pin: { type: "string" } } };
-    return inputRequired({
-      inputRequests: { pin: inputRequired.elicit({ message: "PIN", requestedSchema }) },
-    });
+    const pin = inputRequired.elicit({ message: "PIN", requestedSchema });
+    return inputRequired({ inputRequests: { pin }, requestState: "once" });
   });
   server.registerResource("rates", "bank://rates", {}, () => ({
     contents: [{ uri: "bank://rates", text: "7 %" }],

@@ -308,17 +308,23 @@ describe.each(Object.keys(clients) as Name[])(
         dialogs.length = 0;
         return { signing, form };
       };
-      const first = await sign();
-      first.form?.close("decline");
-      expect((await first.signing).content).toEqual([{ type: "text", text: "decline" }]);
+      const [first, second] = [await sign(), await sign()];
+      second.form?.close("decline");
+      expect((await second.signing).content).toEqual([{ type: "text", text: "decline once" }]);
+      first.form?.close("cancel");
+      expect((await first.signing).content).toEqual([{ type: "text", text: "cancel once" }]);
       const { signing } = await sign();
       signing.catch(() => undefined);
       await client.close();
-      await expect.poll(async () => (await list("attestations")).length).toBe(2);
+      await expect.poll(async () => (await list("attestations")).length).toBe(3);
       const made = await Promise.all(
         (await list("attestations")).map((one: { attestation_id: string }) => verify(one.attestation_id)),
       );
-      expect(made.map(({ metadata }) => metadata.outcome).sort()).toEqual(["completed", "failed"]);
+      expect(made.map(({ metadata }) => metadata.outcome).sort()).toEqual([
+        "completed",
+        "completed",
+        "failed",
+      ]);
     });
   },
 );

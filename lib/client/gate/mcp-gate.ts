@@ -376,14 +376,15 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       const { result, error } = await untilAborted(answered, call.ended.signal);
       if (error !== undefined) throw new ServerError(error);
       if (result?.["resultType"] !== "input_required") return result ?? {};
-      const state = String(result["requestState"] ?? service.randomUuid());
-      const next = nextRound(call, { ...result, requestState: state });
-      const { inputResponses, requestState } = (await untilAborted(next, call.ended.signal)).params ?? {};
+      // The server's own may be the same for two calls.
+      const next = nextRound(call, { ...result, requestState: service.randomUuid() });
+      const { inputResponses } = (await untilAborted(next, call.ended.signal)).params ?? {};
+      const { requestState } = result;
       params = {
         ...first,
         arguments: copy,
         ...(inputResponses !== undefined && { inputResponses }),
-        ...(result["requestState"] !== undefined && requestState !== undefined && { requestState }),
+        ...(requestState !== undefined && { requestState }),
       };
     }
   }
