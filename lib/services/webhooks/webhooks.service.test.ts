@@ -13,6 +13,7 @@ import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { measureMs, shortestMs } from "#support/shortest";
 import { type Received, type Receiver, startReceiver } from "#support/webhook-receiver";
+import { composeChat } from "./chat";
 import { createDeliveries } from "./deliver";
 
 /** True if one of the `v1a` signatures is that key's. */
@@ -199,6 +200,15 @@ describe("webhooks", () => {
       ]);
       expect([rows.length > 0, JSON.stringify(rows).includes("SECRET-PLACE")]).toEqual([true, false]);
       expect(JSON.stringify(await logOf(made.body))).not.toContain("SECRET-PLACE");
+      // A message may be on its way while its content is erased.
+      const { attestation_id } = (await attest("ERASED")).body;
+      const body = JSON.stringify({ type: "attestation.created", data: { attestation_id } });
+      const compose = () => composeChat(test.app.context, format, { organizationId, body, showsFacts: true });
+      expect(await compose()).toContain("ERASED");
+      expect((await test.call("DELETE", `/v1/attestations/${attestation_id}/content`, { key })).status).toBe(
+        200,
+      );
+      expect(await compose()).toBeNull();
     },
   );
 
