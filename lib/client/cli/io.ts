@@ -380,7 +380,7 @@ export interface Modes {
   folder: number;
 }
 
-/** As the hook needs it, besides files: where programs are, who ends this one, and who may read what it writes. */
+/** Machine as the hook needs it, besides files: where programs are, who ends this one, and who may read what it writes. */
 export interface Machine {
   /** Path of this program; undefined if it is no file of its own. */
   programPath: string | undefined;

@@ -279,7 +279,7 @@ describe.each(Object.keys(clients) as Name[])(
         const dialog = (await pollFor(dialogs, isApproved ? 2 : 1)).at(-1);
         await (isApproved ? approveUnproven(around.test, requestId) : deny("no"));
         if (name.endsWith("2026")) {
-          // No word of a server reaches this client between its calls: it must find the decision, and nothing run before.
+          // Between its calls no word of a server reaches this client.
           await new Promise((resolve) => setTimeout(resolve, 1_000));
           expect(await readRan()).toEqual([]);
           dialog?.close("cancel");

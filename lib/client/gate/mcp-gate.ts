@@ -372,11 +372,11 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         held.add(call.id);
         ends.toServer({ id: call.id, method: "tools/call", params });
       });
-      // Given up now, it may have done half of it.
+      // An aborted call may have done half of it.
       const { result, error } = await untilAborted(answered, call.ended.signal);
       if (error !== undefined) throw new ServerError(error);
       if (result?.["resultType"] !== "input_required") return result ?? {};
-      // The server's own may be the same for two calls.
+      // Two calls may have the same state of the server.
       const next = nextRound(call, { ...result, requestState: service.randomUuid() });
       const { inputResponses } = (await untilAborted(next, call.ended.signal)).params ?? {};
       const { requestState } = result;
