@@ -1,4 +1,4 @@
-/** What saved rules let pass, where they let something pass that they seem to forbid. */
+/** Warnings about what saved rules let pass and seem to forbid. */
 import { Callout } from "#components/ui/callout";
 import type { SimulateResponse } from "#lib/api/schemas/rules";
 
