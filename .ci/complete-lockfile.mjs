@@ -1,9 +1,9 @@
 /**
- * Completes package-lock.json with the address of each package at npm's registry, for which npm puts the configured one: without
- * it npm reads the metadata of every package, which is two thirds of an install. `npm install` leaves it out by this folder's
- * .npmrc, so that no mirror's address gets in.
+ * Completes package-lock.json with the address of each package, so that npm reads no package's metadata, which is two thirds
+ * of an install. In place of npm's own registry, which they name, npm asks the one that is configured. `npm install` leaves them
+ * out by this folder's .npmrc, so that no mirror's gets in.
  *
- * And with the optional packages of other platforms. npm leaves out those its registry does not
+ * Adds the optional packages of other platforms as well. npm leaves out those its registry does not
  * offer, and then `npm ci` refuses the lockfile (EUSAGE, "Missing … from lock file"), here and everywhere else. The
  * entries are made from the names (`…-linux-arm64-musl`). They have no `integrity`, because a package that the registry
  * at hand does not offer cannot be hashed; npm then holds the tarball against the digest in the registry's metadata

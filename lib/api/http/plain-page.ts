@@ -7,7 +7,7 @@ import { count } from "#lib/instrumentation";
 import { clip, type Logger } from "#lib/logger";
 import { type HttpResponse, toAppError } from "./problem";
 
-/* The style of pages in one piece (plain-page.ts), which every page's Content-Security-Policy allows by its hash. */
+/* The page's style, which every page's Content-Security-Policy allows by its hash. */
 
 const plainStyle =
   ":root{color-scheme:light dark}body{font:1.125rem/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}";

@@ -4,7 +4,7 @@
  *
  * Everything that a checkpoint needs is in the store before the checkpoint is, so a run that ends anywhere leaves the tree
  * of the last whole run, and the next one goes on from its checkpoint. What is there already is compared with the database
- * first (export-tiles.ts), unless the caller trusts it, and written again only for a repair. Leaves hold hashes and
+ * first, unless the caller trusts it, and written again only for a repair. Leaves hold hashes and
  * signatures only, so an erased record leaves nothing here.
  */
 import type { Database, Executor } from "#lib/db/client";

@@ -1,6 +1,6 @@
 /**
  * JSON in which no two readers can see two documents: no duplicate names, well-formed strings, numbers
- * that keep their value (strict-json.ts), bounded depth. `JSON.parse` alone keeps the last of two equal names and
+ * that keep their value, bounded depth. `JSON.parse` alone keeps the last of two equal names and
  * the nearest double of a number, silently.
  */
 import type { JsonValue } from "./canonical-json";

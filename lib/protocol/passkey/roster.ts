@@ -1,6 +1,6 @@
 /**
  * Who may approve for an organization: one entry for each passkey, the RFC 6962 root over the entries, and a head that
- * names the head before. Each head's hash is logged (roster.ts), so a passkey that the organization did not
+ * names the head before. Each head's hash is logged, so a passkey that the organization did not
  * enrol can't be used without a trace in the log.
  *
  * A deputy has one more entry for each passkey and each person that they decide for, so that entries of version 1 stay

@@ -67,7 +67,7 @@ export interface Verdicts {
   agent_authenticated: Verdict;
   code_hash_verified: Verdict;
   tools_authorized: Verdict;
-  /** Only if the request has a number of the agent's own (statement.ts). */
+  /** Only if the request has a number of the agent's own. */
   client_gap?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Passkeys of an approver: listed, renamed and removed, by them or an owner (passkeys.ts: enrolled). */
+/** Passkeys of an approver: listed, renamed and removed, by them or an owner; and enrolled. */
 
 import type {
   AuthenticationResponseJSON,

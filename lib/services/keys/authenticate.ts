@@ -41,7 +41,7 @@ export interface Callers {
 
 /** Less than the minute after which a key's last use is written down again. */
 const lifetimeMs = 20_000;
-/** Longer than the minute in which a key that was missed is not looked up again (authenticate.ts). */
+/** Longer than the minute in which a key that was missed is not looked up again. */
 const deadLifetimeMs = 120_000;
 
 /** By hash: this is no second place that holds keys. */
@@ -125,7 +125,7 @@ function describePrincipal(context: AccountsContext, row: FoundKey, ip: string):
 
 /**
  * Null for unknown, expired and deleted keys alike; `noteDead` is called for those that once worked. Costs a look-up:
- * the caller has counted it (authenticate.ts).
+ * the caller has counted it.
  */
 async function findKeyPrincipal(
   context: AccountsContext,
