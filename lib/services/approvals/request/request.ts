@@ -482,8 +482,11 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
 
 /** Rules and standing approvals may change between a look and its transaction: then the request is looked at again. */
 const maxAttempts = 5;
-/** Tools of agents whose last call nobody was asked about: the next is decided without a look before its transaction. */
-const unasked = new LRUCache<string, true>({ max: 10_000 });
+/**
+ * Tools of agents whose last call nobody was asked about: the next is decided without a look before its transaction. False
+ * for a while after one where people were asked after all, which a transaction of the log then was for nothing.
+ */
+const unasked = new LRUCache<string, boolean>({ max: 10_000, ttl: 600_000 });
 
 async function isForPeople(
   context: Context,
@@ -503,13 +506,13 @@ export async function requestAuthorization(
   const name = JSON.stringify([principal.organizationId, body.agent_slug, body.tool]);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      if (!unasked.has(name) && (await isForPeople(context, input)))
-        return await createPendingRequest(context, input);
+      const isKnown = attempt === 1 && unasked.get(name) === true;
+      if (!isKnown && (await isForPeople(context, input))) return await createPendingRequest(context, input);
       const answer = await decideUnasked(context, input);
-      unasked.set(name, true);
+      if (!unasked.has(name)) unasked.set(name, true);
       return answer;
     } catch (error) {
-      unasked.delete(name);
+      unasked.set(name, false);
       const mayChange = error instanceof DecidedOtherwise || error instanceof RulesOverdueError;
       if (!mayChange || attempt === maxAttempts) throw error;
     }
