@@ -171,6 +171,18 @@ describe("stops that come later", () => {
         .from(sql`generate_series(1, 1000)`);
       expect(made).toEqual({ isOver: true });
     });
+
+    it("before a rule that is saved later, by the database's clock, though the process's is behind", async () => {
+      await grantWith();
+      const { body: made } = await askAndClaim("before");
+      const { context } = test.app;
+      const { clock } = context;
+      context.clock = () => new Date(clock().getTime() - 60_000);
+      await put(never);
+      context.clock = clock;
+      const [rules] = (await query("SELECT max(created_at)::text AS saved_at FROM rule_sets")).rows;
+      expect(new Date(String(rules?.["saved_at"])).toISOString() >= made.claimed.claimed_at).toBe(true);
+    });
   });
 
   describe("of a standing approval", () => {

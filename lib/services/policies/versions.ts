@@ -4,6 +4,7 @@ import { type Actor, type MemberPrincipal, type Principal, toActor } from "#lib/
 import type { PutRulesBody } from "#lib/api/schemas/rules";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, memberships, ruleProposals, ruleSets } from "#lib/db/schema";
+import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import {
   type LogEntry,
@@ -77,9 +78,13 @@ export async function readProposal(executor: Executor, organizationId: string) {
   return row ?? null;
 }
 
-function makeVersion(item: RulesetItem, newest: Newest | null, change: RulesChange): Version {
-  const { context, organizationId, keyId } = item;
-  const changedAt = context.clock();
+function makeVersion(
+  item: RulesetItem,
+  newest: Newest | null,
+  change: RulesChange,
+  changedAt: Date,
+): Version {
+  const { organizationId, keyId } = item;
   const number = (newest?.number ?? 0) + 1;
   const previous = newest === null ? null : hexEncode(sha256(newest.payload));
   const { mode, fallback, secondOwner: second_owner } = change;
@@ -111,7 +116,9 @@ async function admit(tx: Executor, items: RulesetItem[]): Promise<(AppError | nu
     await lockOrganization(tx, organizationId);
     const newest = made.get(organizationId) ?? (await readNewest(tx, organizationId));
     try {
-      item.made = makeVersion(item, newest, await item.changeAfter(tx, newest));
+      const change = await item.changeAfter(tx, newest);
+      // A claim, whose time is the database's, comes before or after.
+      item.made = makeVersion(item, newest, change, await readDatabaseTime(tx));
       made.set(organizationId, item.made);
       verdicts.push(null);
     } catch (error) {
