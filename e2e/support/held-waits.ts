@@ -2,16 +2,18 @@
 import type { Wakeups } from "#lib/db/pubsub";
 
 /**
- * Waits have no time limit: whoever is answered was woken. `begins` resolves when the request was looked at and its
- * wait begins; `restore` gives waits their limits again.
+ * Waits have no time limit: whoever is answered was woken. `begins` resolves when so many have looked at their request
+ * and begin to wait; `restore` gives waits their limits again.
  */
-export function holdWaits(wakeups: Wakeups): { begins: Promise<void>; restore: () => void } {
+export function holdWaits(wakeups: Wakeups, count = 1): { begins: Promise<void>; restore: () => void } {
   const { wait } = wakeups;
+  let begun = 0;
   const begins = new Promise<void>((begin) => {
     wakeups.wait = (name) => {
       const { over, end } = wait(name, 2 ** 31 - 1);
       const then: typeof over.then = (...settle) => {
-        begin();
+        begun += 1;
+        if (begun === count) begin();
         return over.then(...settle);
       };
       return { over: { then } as typeof over, end };

@@ -112,7 +112,9 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a transaction whose connec
         await Promise.all(waiting);
       }),
     );
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const asleep = () => direct`SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event = 'PgSleep'`;
+    await expect.poll(async () => (await asleep()).length).toBe(1);
     wire.leadTo(made.url);
     expect([await ends, ...(await Promise.all(waiting))]).toEqual(Array(4).fill("CONNECTION_CLOSED"));
   });

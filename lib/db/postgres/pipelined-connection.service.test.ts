@@ -1,4 +1,5 @@
 /** Statements share one connection, and none waits behind a slow one that was there before it came. */
+import { sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { databaseKinds, openTestDatabase } from "#support/databases";
 import { shareConnection } from "./batched-reads";
@@ -64,15 +65,13 @@ describe.skipIf(!databaseKinds.includes("postgres"))("reading statements of Post
       };
       const [shared] = await pids(1);
       expect(await pids(50)).toEqual(new Set([shared]));
-      let isSlowDone = false;
-      const slow = database
-        .statement("SELECT pg_sleep(2)")()
-        .then(() => {
-          isSlowDone = true;
-        });
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      expect(await pids(1)).not.toEqual(new Set([shared]));
-      expect(isSlowDone).toBe(false);
+      let slow: Promise<unknown> = Promise.resolve();
+      await database.db.transaction(async (tx) => {
+        await tx.execute(sql`SELECT pg_advisory_xact_lock(1)`);
+        slow = database.statement("SELECT pg_advisory_xact_lock(1)")();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        expect(await pids(1)).not.toEqual(new Set([shared]));
+      });
       await slow;
       expect(await pids(1)).toEqual(new Set([shared]));
     } finally {

@@ -38,11 +38,11 @@ import { approvalChallenge, buildList, type PasskeyDecision } from "#lib/protoco
 import { armPlanted, measureAttention, saveGroup } from "#lib/services/accounts/approver-groups";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { eraseAuthorizations } from "#lib/services/attestations/erase";
-import { createNotices } from "#lib/services/notifications/send";
 import { makeEvidencePack } from "#lib/services/packs/pack";
 import { composeChat } from "#lib/services/webhooks/chat";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { checkPack } from "#lib/verifier/pack/check-pack";
+import { sendAll } from "#support/approvers";
 import { ask, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { enrolGroup, mailsTo } from "#support/enrol";
@@ -227,7 +227,7 @@ describe("planted requests", () => {
     const [program, chat] = [endpoint("standard"), endpoint("slack")];
     await db().insert(webhookEndpoints).values([program, chat]);
     const send = async (id: string, token: string) => {
-      await createNotices(test.app.context).runAll(() => false);
+      await sendAll(test);
       const mails = await mailsTo(test, people[0]?.email ?? "");
       const messages = await db().select().from(webhookMessages).where(eq(webhookMessages.subject, id));
       const deliveries = await db().select().from(webhookDeliveries);
@@ -464,7 +464,7 @@ describe("planted requests", () => {
   it("goes with the content of the request that it was made from", async () => {
     const { id, token, row } = await show("payee");
     const isMailed = async () => {
-      await createNotices(test.app.context).runAll(() => false);
+      await sendAll(test);
       const mails = await db().select().from(mailboxMessages);
       return mails.some(({ text }) => text.includes(token));
     };
