@@ -6,6 +6,7 @@ import { type Definition, DefinitionList } from "#components/ui/definition-list"
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { warningTone } from "#components/warning-tones";
+import type { Fact, FactId } from "#lib/protocol/record/facts";
 import type { ActionStatement } from "#lib/protocol/statement/statement";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
@@ -17,7 +18,6 @@ import {
   wordsForTime,
 } from "#lib/verifier/report/report";
 import { checkTitles } from "./check-titles";
-import { factItems } from "./fact-items";
 
 const tones: Record<VerifierReport["verdict"], CalloutTone> = {
   valid: "pass",
@@ -52,6 +52,16 @@ function describePage(statement: ActionStatement, isOurs: boolean): Definition {
   };
 }
 
+const isProminent: Partial<Record<FactId, true>> = { amount: true, what: true };
+const isName: Partial<Record<FactId, true>> = { tool: true, agent: true };
+
+const toItem = ({ id, label, text }: Fact): Definition => ({
+  id,
+  name: label,
+  value: <AgentText value={text} isName={isName[id] ?? false} />,
+  prominent: isProminent[id] ?? false,
+});
+
 /** Only what this browser has verified. An approval's grade says too if it is a TEST, or if only World can check it. */
 function Facts({ report: { facts, statement, authorization }, isOurs }: FactsProps) {
   if (facts.length === 0) return null;
@@ -60,7 +70,7 @@ function Facts({ report: { facts, statement, authorization }, isOurs }: FactsPro
   const page = statement === null ? [] : [describePage(statement, isOurs)];
   return (
     <div className="mt-4">
-      <DefinitionList items={[...factItems(facts), ...grade, ...page]} />
+      <DefinitionList items={[...facts.map(toItem), ...grade, ...page]} />
     </div>
   );
 }

@@ -2,11 +2,11 @@
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
+import { BreakableName } from "#components/ui/field-name";
 import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
 import type { WebhookDelivery } from "#lib/api/schemas/webhooks";
 import { formatCount } from "#lib/protocol/text/display-text";
-import { EventName } from "./event-name";
 
 const pills = {
   pending: { tone: "pending", label: "Pending" },
@@ -26,7 +26,7 @@ function buildColumns(
       id: "message",
       header: "Message",
       isRowHeader: true,
-      cell: (row) => <EventName name={row.type} />,
+      cell: (row) => <BreakableName name={row.type} />,
       more: (row) => (
         <>
           <code className="font-mono text-[13px] [overflow-wrap:anywhere]">{row.message_id}</code>
