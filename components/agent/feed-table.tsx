@@ -39,7 +39,7 @@ const actionColumn: Column<FeedEntry> = {
   header: "Action",
   isRowHeader: true,
   cell: (entry) => (
-    <span className="block md:min-w-56">
+    <span className="block lg:min-w-56">
       <TextLink href={new URL(entry.public_url).pathname}>
         <AgentText value={entry.action ?? "(cannot be read)"} isExcerpt />
       </TextLink>

@@ -106,7 +106,7 @@ export function ApproverTable({ people, askAgain, remove, removePasskey }: Appro
     {
       id: "actions",
       header: "Actions",
-      width: "huge",
+      width: people.some(({ status }) => status === "invited") ? "huge" : "medium",
       cell: ({ id, name, status }) => (
         <span className="flex flex-wrap gap-2 md:flex-nowrap">
           {status !== "invited" || askAgain === null ? null : (
