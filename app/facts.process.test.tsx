@@ -343,7 +343,7 @@ describe("one set of samples through every output", () => {
         expect(write("http://localhost:3000", feed)).toContain(words.toPublic);
       }
     }
-    expect(inbox).toContain(payee);
+    for (const list of [approvals, inbox]) expect(list).toContain(`to ${payee}`);
     for (const secret of ["finance", "Carol", payee]) expect(entries).not.toContain(secret);
   });
 

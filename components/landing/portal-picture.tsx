@@ -73,7 +73,7 @@ export function PortalPicture() {
             >
               <span className="min-w-0">
                 <span className="font-medium">{what}</span>
-                <ToolTag>{tool}</ToolTag>
+                <ToolTag tool={tool} />
               </span>
               <b className="font-semibold tabular-nums sm:text-right">
                 {amount === null ? "–" : <Money value={amount} currency="EUR" />}

@@ -1,6 +1,7 @@
 /** A state in an icon and words, never by colour alone. */
 
 import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
 import {
   BeakerIcon,
   CheckBadgeIcon,
@@ -69,12 +70,13 @@ export const TestMark = ({ method }: { readonly method?: string | null }) => (
 );
 
 /** A tool's name beside what it does. */
-export function ToolTag({ children }: { readonly children: ReactNode }) {
+export function ToolTag({ tool }: { readonly tool: string | null }) {
+  if (tool === null) return null;
   return (
     <>
       {" "}
       <span className="inline-block rounded-sm bg-sunken px-1.5 font-mono font-normal text-[12px] text-muted">
-        {children}
+        <AgentText value={tool} isName hideWarnings />
       </span>
     </>
   );

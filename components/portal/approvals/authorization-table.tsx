@@ -26,6 +26,7 @@ export interface AuthorizationRow {
   readonly action: string;
   readonly title: string;
   readonly amount: Amount | null;
+  readonly payee: string | null;
   readonly tool: string | null;
   readonly decided_by: Decider | null;
   readonly created_at: string;
@@ -53,6 +54,27 @@ export function When({ row }: { readonly row: Times }) {
   );
 }
 
+interface RequestTitleProps {
+  readonly row: Pick<AuthorizationRow, "action" | "title" | "payee" | "tool">;
+  readonly href: string;
+}
+
+/** What runs, to whom unless that says it, and the tool. */
+export const RequestTitle = ({ row: { action, title, payee, tool }, href }: RequestTitleProps) => (
+  <>
+    <TextLink href={href}>{action === "" ? "Erased" : <AgentText value={title} isExcerpt />}</TextLink>
+    {payee === null || title.includes(payee) ? null : (
+      <>
+        {" "}
+        <span className="font-normal">
+          to <AgentText value={payee} hideWarnings />
+        </span>
+      </>
+    )}
+    <ToolTag tool={tool} />
+  </>
+);
+
 /** Approvals so far, or what decided without people. */
 function Given({ row: { status, decided_by, approvals } }: { readonly row: AuthorizationRow }) {
   const unasked = describeUnasked(decided_by, status);
@@ -74,18 +96,7 @@ function buildColumns({
       id: "action",
       header: "Action",
       isRowHeader: true,
-      cell: (row) => (
-        <>
-          <TextLink href={`/portal/authorizations/${row.request_id}`}>
-            {row.action === "" ? "Erased" : <AgentText value={row.title} isExcerpt />}
-          </TextLink>
-          {row.tool === null ? null : (
-            <ToolTag>
-              <AgentText value={row.tool} isName hideWarnings />
-            </ToolTag>
-          )}
-        </>
-      ),
+      cell: (row) => <RequestTitle row={row} href={`/portal/authorizations/${row.request_id}`} />,
     },
     ...amountColumns(rows, sort),
     ...(actions === null

@@ -20,6 +20,7 @@ const testRow = {
   action: "Pay",
   title: "Pay",
   amount: { value: "12000.5", currency: "EUR" },
+  payee: null,
   tool: "transfer",
   decided_by: null,
   required_level: "device" as const,
@@ -184,4 +185,10 @@ describe("a claimed approval", () => {
     expect(table).toContain("Claimed, never attested");
     expect(facts).toMatch(/>Never attested<\/dt>.*ran without a record/s);
   });
+});
+
+it.each(["Pay invoice 7", "Pay invoice 7 to Example Ltd"])("names the payee of “%s” once", (title) => {
+  const rows = [{ ...testRow, title, payee: "Example Ltd" }];
+  const html = renderToStaticMarkup(<AuthorizationTable rows={rows} actions={() => null} empty={null} />);
+  expect(html.replaceAll(/<[^>]*>/g, "").split("to Example Ltd")).toHaveLength(2);
 });

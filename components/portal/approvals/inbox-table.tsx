@@ -3,13 +3,12 @@
 import { AgentText } from "#components/agent-text";
 import { type AmountSort, amountColumns } from "#components/amount-column";
 import { type Column, DataTable } from "#components/ui/data-table";
-import { StatusPill, ToolTag } from "#components/ui/status-pill";
-import { TextLink } from "#components/ui/text-link";
+import { StatusPill } from "#components/ui/status-pill";
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import type { Amount } from "#lib/protocol/approval/amount";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { AuthorizationStatusPill } from "./authorization-status";
-import { When } from "./authorization-table";
+import { RequestTitle, When } from "./authorization-table";
 
 interface InboxRow {
   readonly request_id: string;
@@ -41,26 +40,7 @@ const actionColumn: Column<InboxRow> = {
   id: "action",
   header: "Action",
   isRowHeader: true,
-  cell: (row) => (
-    <>
-      <TextLink href={new URL(row.approval_url).pathname}>
-        {row.action === "" ? "Erased" : <AgentText value={row.title} isExcerpt />}
-      </TextLink>
-      {row.payee === null || row.title.includes(row.payee) ? null : (
-        <>
-          {" "}
-          <span className="font-normal">
-            to <AgentText value={row.payee} hideWarnings />
-          </span>
-        </>
-      )}
-      {row.tool === null ? null : (
-        <ToolTag>
-          <AgentText value={row.tool} isName hideWarnings />
-        </ToolTag>
-      )}
-    </>
-  ),
+  cell: (row) => <RequestTitle row={row} href={new URL(row.approval_url).pathname} />,
 };
 
 const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [

@@ -30,11 +30,7 @@ function Action({ row }: RowProps) {
       <TextLink href={`/portal/attestations/${row.id}`}>
         {row.title === null ? missing : <AgentText value={row.title} isExcerpt />}
       </TextLink>
-      {row.tool === null ? null : (
-        <ToolTag>
-          <AgentText value={row.tool} isName hideWarnings />
-        </ToolTag>
-      )}
+      <ToolTag tool={row.tool} />
     </>
   );
 }

@@ -87,11 +87,7 @@ export function SimulationView({ simulation }: { readonly simulation: SimulateRe
             cell: (row) => (
               <>
                 <AgentText value={row.action} isExcerpt />
-                {row.tool === null ? null : (
-                  <ToolTag>
-                    <AgentText value={row.tool} isName hideWarnings />
-                  </ToolTag>
-                )}
+                <ToolTag tool={row.tool} />
               </>
             ),
             more: (row) => (

@@ -73,11 +73,7 @@ export function UnfinishedRequests({ rows, hasMore, sort, stop }: UnfinishedRequ
             cell: ({ action, tool }) => (
               <>
                 <AgentText value={action} isExcerpt />
-                {tool === null ? null : (
-                  <ToolTag>
-                    <AgentText value={tool} isName hideWarnings />
-                  </ToolTag>
-                )}
+                <ToolTag tool={tool} />
               </>
             ),
             more: (row) => (
