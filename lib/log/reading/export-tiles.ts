@@ -301,6 +301,7 @@ export function startPublisher(options: PublisherOptions): () => Promise<void> {
  * bundles that its checkpoint covers are redirected there: they never change, so storage or a CDN can answer them. Nobody
  * waits for that address: what it holds is read beside requests, and while it is unknown they are answered here.
  */
+
 const lifetimeMs = 60_000;
 const timeoutMs = 5_000;
 const maxNoteBytes = 64 * 1024;

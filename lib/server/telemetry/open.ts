@@ -37,6 +37,7 @@ export async function openTelemetry(
  * GET /metrics on a port of its own, so that a proxy rule for the service doesn't publish it by accident. A server of several
  * processes answers for all of them; each labels its metrics with its name, and one that doesn't answer is shown as down.
  */
+
 export interface Member {
   name: string;
   read(): Promise<string> | null;
