@@ -487,6 +487,8 @@ const maxAttempts = 5;
  * for a while after one where people were asked after all, which a transaction of the log then was for nothing.
  */
 const unasked = new LRUCache<string, boolean>({ max: 10_000, ttl: 600_000 });
+/** Organizations with such a call under way. The log waits while its rules are evaluated, so their other calls look. */
+const unlooked = new Set<string>();
 
 async function isForPeople(
   context: Context,
@@ -501,13 +503,15 @@ export async function requestAuthorization(
   input: AuthorizeInput,
 ): Promise<AuthorizeResponse> {
   const { principal, body } = input;
+  const { organizationId } = principal;
   requireReceiver(context, "callback_url", body.callback_url);
   requireOwnLevel(context, body);
-  const name = JSON.stringify([principal.organizationId, body.agent_slug, body.tool]);
+  const name = JSON.stringify([organizationId, body.agent_slug, body.tool]);
   for (let attempt = 1; ; attempt += 1) {
+    const isUnlooked = attempt === 1 && unasked.get(name) === true && !unlooked.has(organizationId);
     try {
-      const isKnown = attempt === 1 && unasked.get(name) === true;
-      if (!isKnown && (await isForPeople(context, input))) return await createPendingRequest(context, input);
+      if (isUnlooked) unlooked.add(organizationId);
+      else if (await isForPeople(context, input)) return await createPendingRequest(context, input);
       const answer = await decideUnasked(context, input);
       if (!unasked.has(name)) unasked.set(name, true);
       return answer;
@@ -515,6 +519,8 @@ export async function requestAuthorization(
       unasked.set(name, false);
       const mayChange = error instanceof DecidedOtherwise || error instanceof RulesOverdueError;
       if (!mayChange || attempt === maxAttempts) throw error;
+    } finally {
+      if (isUnlooked) unlooked.delete(organizationId);
     }
   }
 }
