@@ -8,6 +8,7 @@ import { Client as FormerClient } from "@modelcontextprotocol/sdk/client/index.j
 import { StdioClientTransport as FormerTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
+import { createMcpGate, type McpGateOptions, type McpMessage } from "#lib/client/gate/mcp-gate";
 import { approveUnproven, fromPage, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { type HookTest, hookProgram, startHookTest } from "#support/hook-process";
@@ -427,6 +428,15 @@ const publicServers: Record<string, PublicServer> = {
         .filter((name) => name !== "main"),
   },
 };
+
+it("passes no call on that asks for no answer", () => {
+  const sent: McpMessage[] = [];
+  const options = { service: { randomUuid: () => "once" }, tell: () => {} } as unknown as McpGateOptions;
+  const gate = createMcpGate(options, { toClient: () => {}, toServer: (message) => sent.push(message) });
+  gate.fromClient({ method: "tools/call", params: { name: "pay", arguments: {} } });
+  gate.fromClient({ method: "notifications/initialized" });
+  expect(sent).toEqual([{ method: "notifications/initialized" }]);
+});
 
 describe("clients and servers of other people", () => {
   it("are those of the guide", async () => {

@@ -434,6 +434,9 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       if (method === "initialize")
         opensLinks = memberOf(params, "capabilities", "elicitation", "url") !== undefined;
       if (method === "tools/call" && id !== undefined) return void readCall(message);
+      // Nobody would get its answer, but some server may run it.
+      if (method === "tools/call")
+        return void tell("Not passed on: a call of a tool that asks for no answer.\n");
       if (method === "tools/list" && id !== undefined) passed.set(id, judgeList);
       if (method === "notifications/cancelled") {
         const call = calls.get(params["requestId"] as Id);
