@@ -114,9 +114,7 @@ test("a request with require_code shows no code, asks for it, and counts wrong o
   await field.fill(` ${code.toLowerCase().replace("-", " ")}`);
   const wallet = await openWallet(page, context);
   await approveAs(wallet, "Ada", "Orb");
-  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
-    timeout: 20_000,
-  });
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
   expect(await page.content()).not.toContain(code);
   expect((await poll(request, asked)).status).toBe("approved");
 });
@@ -290,9 +288,7 @@ test("on a phone the decision is in reach, and what was not on the screen is nam
   await bar.getByRole("button", { name: "Deny" }).click();
   await expect(page.getByRole("heading", { name: "Deny this request" })).toBeVisible();
   await page.getByRole("button", { name: "Approve with World ID" }).click();
-  await expect(page.getByRole("link", { name: "Open the test wallet" }).first()).toBeVisible({
-    timeout: 20_000,
-  });
+  await expect(page.getByRole("link", { name: "Open the test wallet" }).first()).toBeVisible();
   await context.close();
 });
 
@@ -331,7 +327,7 @@ for (const viewport of [
       viewport.width > 768
         ? page.getByRole("img", { name: /QR code/ })
         : page.getByRole("link", { name: "Open the test wallet" });
-    await expect(way.filter({ visible: true }).first()).toBeInViewport({ ratio: 1, timeout: 20_000 });
+    await expect(way.filter({ visible: true }).first()).toBeInViewport({ ratio: 1 });
     await context.close();
   });
 
@@ -365,32 +361,28 @@ test("World ID 4.0 is asked for first, a device credential in its place, and bac
   await page.goto(asked.approval_url);
   await chooseApprove(page);
   const link = page.getByRole("link", { name: "Open the test wallet" });
-  await expect(link).toBeVisible({ timeout: 20_000 });
+  await expect(link).toBeVisible();
   await answerWithError((await link.getAttribute("href")) ?? "", "credential_unavailable");
   await expect(page.getByText("does not have the credential that is needed")).toBeVisible();
   await page.getByRole("button", { name: "Use a World ID verified on a device only" }).click();
-  await expect(link).toBeVisible({ timeout: 20_000 });
+  await expect(link).toBeVisible();
   await answerWithError((await link.getAttribute("href")) ?? "", "world_id_3_not_available");
   await expect(page.getByText("This wallet no longer makes World ID 3.0 proofs")).toBeVisible();
   await expectAccessibleInBothThemes(page);
   await page.getByRole("button", { name: "Use World ID 4.0" }).click();
-  await expect(link).toBeVisible({ timeout: 20_000 });
+  await expect(link).toBeVisible();
   await page.getByRole("button", { name: "Use a World ID verified on a device only" }).click();
-  await expect(link).toBeVisible({ timeout: 20_000 });
+  await expect(link).toBeVisible();
   const [wallet] = await Promise.all([context.waitForEvent("page"), link.click()]);
   await expect(wallet.getByText(levelWords.device, { exact: true })).toBeVisible();
   await approveAs(wallet, "Alan", "Device");
-  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
-    timeout: 20_000,
-  });
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
 });
 
 test("the time runs out: announced at ten seconds, then expired in words", async ({ request }) => {
   const { page, asked, announced } = late;
   await announced;
-  await expect(page.getByRole("heading", { name: "This request has expired" })).toBeVisible({
-    timeout: 20_000,
-  });
+  await expect(page.getByRole("heading", { name: "This request has expired" })).toBeVisible();
   await expect(page.getByRole("button", { name: "Approve with World ID" })).toHaveCount(0);
   await page.reload();
   await expect(page.getByText("Expired before you opened this page")).toBeVisible();

@@ -88,7 +88,7 @@ export async function openWallet(page: Page, context: BrowserContext): Promise<P
 /** From the panel that is open already. */
 export async function followToWallet(page: Page, context: BrowserContext): Promise<Page> {
   const link = page.getByRole("link", { name: "Open the test wallet" });
-  await expect(link.first()).toBeVisible({ timeout: 20_000 });
+  await expect(link.first()).toBeVisible();
   const [wallet] = await Promise.all([
     context.waitForEvent("page"),
     link.filter({ visible: true }).first().click(),
@@ -102,5 +102,5 @@ export async function approveAs(wallet: Page, human: string, level: "Orb" | "Dev
   await wallet.getByRole("radio", { name: new RegExp(`^${human}`) }).check();
   await wallet.getByRole("radio", { name: level, exact: true }).check();
   await wallet.getByRole("button", { name: "Approve" }).click();
-  await expect(wallet.getByText("The proof was sent")).toBeVisible({ timeout: 30_000 });
+  await expect(wallet.getByText("The proof was sent")).toBeVisible();
 }

@@ -38,9 +38,7 @@ test("a human approves in the browser, and the agent's receipt proves it", { tag
   await expectAccessibleInBothThemes(wallet);
   await approveAs(wallet, "Ada", "Orb");
 
-  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
-    timeout: 20_000,
-  });
+  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
   await expect(page.getByText("TEST approval, not a real person")).toBeVisible();
   await expectAccessibleInBothThemes(page);
   const state = await poll(request, asked);

@@ -272,8 +272,6 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await approveByPasskey(carol);
   const wallet = await followToWallet(carol, carol.context());
   await approveAs(wallet, "Ada", "Orb");
-  await expect(carol.getByRole("heading", { name: "This request was approved" })).toBeVisible({
-    timeout: 30_000,
-  });
+  await expect(carol.getByRole("heading", { name: "This request was approved" })).toBeVisible();
   for (const one of [carol, dave, stranger]) await one.context().close();
 });

@@ -266,7 +266,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
 
     it("answers a page that waits for its process when it is stopped", async () => {
       const page = callServer(server.base, "GET", "/");
-      await vi.waitFor(() => expect(listRoles()).toContain("pages"), { timeout: 20_000 });
+      await vi.waitFor(() => expect(listRoles()).toContain("pages"), { timeout: 60_000 });
       await server.stop();
       expect([200, 503]).toContain((await page).status);
       expect(server.child.exitCode, server.output()).toBe(0);
@@ -286,7 +286,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       expect(statuses(pages)).toEqual([200, 200, 200]);
       expect(listRoles()).toEqual(["pages", "reader", "reader", "writer"]);
       await vi.waitFor(async () => expect(await readUp()).toEqual(['pages"} 1', ...answering]), {
-        timeout: 20_000,
+        timeout: 60_000,
       });
     });
 

@@ -149,13 +149,15 @@ describe("witnesses", () => {
       ...{ database, policy, logger, clock, intervalSeconds: 0, onCosigned: () => {} },
       gatherMs: 0,
     });
+    // A silent witness may be so for ever here.
+    const limits = vi.spyOn(AbortSignal, "timeout").mockImplementation(() => new AbortController().signal);
     for (const count of [1, 2, 3]) {
       await attest(200 + count);
       all.schedule();
-      // Less than the time for which a witness may be silent.
-      await vi.waitFor(() => expect(quick.asked()).toBeGreaterThanOrEqual(count), { timeout: 4_500 });
+      await vi.waitFor(() => expect(quick.asked()).toBeGreaterThanOrEqual(count), { timeout: 60_000 });
     }
     expect(silent.received).toHaveLength(1);
+    limits.mockRestore();
     await silent.close();
     await all.close();
     await quick.close();

@@ -68,7 +68,7 @@ describe("a run's deadline", () => {
     });
     const begun = performance.now();
     await expect(read()).rejects.toThrow(DeadlineError);
-    expect(performance.now() - begun).toBeLessThan(5_000);
+    expect(performance.now() - begun).toBeLessThan(30_000);
   });
 });
 
