@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { answerOf, type HookTest, newCall, runHookProcess, startHookTest } from "#support/hook-process";
 import { listen } from "#support/listen";
+import { findPort } from "#support/ports";
 
 let around: HookTest;
 let [keyFile, home, homes] = ["", "", 0];
@@ -17,11 +18,6 @@ beforeAll(async () => {
   keyFile = path.join(around.home, "hook.key");
   await writeFile(keyFile, key, { mode: 0o600 });
 });
-const findFreePort = async () => {
-  const free = await listen(() => undefined);
-  await free.close();
-  return Number(new URL(free.base).port);
-};
 
 /** With its program the helper of a home ends. */
 const leave = () => (home === "" ? undefined : rm(home, { recursive: true }));
@@ -241,7 +237,7 @@ describe("the resident helper", () => {
 
 describe("a hook of type http", () => {
   it("is answered on this machine for who has the token, as the command would", async () => {
-    const port = await findFreePort();
+    const port = await findPort();
     const { agent, before, event } = newCall(around.folder);
     const options = [
       "--port",
@@ -312,7 +308,7 @@ describe("a hook of type http", () => {
   });
 
   it("gives its token to the agent that it starts, and ends with it, as it ended", async () => {
-    const port = await findFreePort();
+    const port = await findPort();
     const { agent } = newCall(around.folder);
     const script = `fetch("http://127.0.0.1:${port}/", { method: "POST", body: "{}", headers: { authorization: "Bearer " + process.env.COUNTERSIGN_HOOK_TOKEN } })
       .then((answer) => answer.json()).then((answer) => { console.log(JSON.stringify(answer)); process.exit(7); })`;
