@@ -497,7 +497,7 @@ describe("an evidence pack", () => {
     const texts = (files: PackedFiles) =>
       [...files.values()].map((bytes) => Buffer.from(bytes).toString()).join();
     const shows = (files: PackedFiles) =>
-      [payee, "DE02", "Accounts payable"].map((text) => texts(files).includes(text));
+      [payee, "DE02 1203 0000", "Accounts payable"].map((text) => texts(files).includes(text));
     expect([closed, single, all].map(shows)).toEqual([
       [false, false, false],
       [true, false, false],
