@@ -217,6 +217,9 @@ type CommandContext = Pick<AccountsContext, "database"> & NewOrganization;
 
 const actor = { kind: "system", id: "operator", ip: null } as const;
 
+const isThere = (executor: Executor, id: string) =>
+  executor.$count(organizations, and(eq(organizations.id, id), isNull(organizations.deleted_at)));
+
 /** `of`: an organization's id, or the name of a new one. Null if there is no such organization. */
 export async function addOwner(
   context: CommandContext,
@@ -224,6 +227,8 @@ export async function addOwner(
   of: { organizationId: string } | { name: string | null },
 ): Promise<string | null> {
   return context.database.db.transaction(async (tx) => {
+    // Before an account is made, which would stay without one.
+    if ("organizationId" in of && (await isThere(tx, of.organizationId)) === 0) return null;
     // Before the organization's lock, as invitations take them.
     const userId = await holdOrCreateUser(context, tx, email);
     if ("name" in of) {
@@ -234,11 +239,7 @@ export async function addOwner(
     }
     const { organizationId } = of;
     await lockOrganization(tx, organizationId);
-    const [found] = await tx
-      .select({ id: organizations.id })
-      .from(organizations)
-      .where(and(eq(organizations.id, organizationId), isNull(organizations.deleted_at)));
-    if (found === undefined) return null;
+    if ((await isThere(tx, organizationId)) === 0) return null;
     await tx
       .insert(memberships)
       .values({ organization_id: organizationId, user_id: userId, role: "owner" })

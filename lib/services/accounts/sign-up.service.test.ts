@@ -59,6 +59,8 @@ describe("sign-up by invitation alone", () => {
     expect(
       await addOwner(context, "x@corp.example", { organizationId: "00000000-0000-7000-8000-000000000000" }),
     ).toBeNull();
+    const { rows } = await test.query("SELECT id FROM users WHERE email = $1", ["x@corp.example"]);
+    expect(rows).toEqual([]);
   });
 
   it("gives a stranger neither a key nor an organization, and answers as it answers a member", async () => {
