@@ -59,7 +59,7 @@ interface RequestTitleProps {
   readonly href: string;
 }
 
-/** What runs, to whom unless that says it, and the tool. */
+/** Names what runs, the payee unless that does, and the tool. */
 export const RequestTitle = ({ row: { action, title, payee, tool }, href }: RequestTitleProps) => (
   <>
     <TextLink href={href}>{action === "" ? "Erased" : <AgentText value={title} isExcerpt />}</TextLink>

@@ -149,7 +149,7 @@ describe("witnesses", () => {
       ...{ database, policy, logger, clock, intervalSeconds: 0, onCosigned: () => {} },
       gatherMs: 0,
     });
-    // A silent witness may be so for ever here.
+    // Nobody gives the silent witness up here.
     const limits = vi.spyOn(AbortSignal, "timeout").mockImplementation(() => new AbortController().signal);
     for (const count of [1, 2, 3]) {
       await attest(200 + count);
