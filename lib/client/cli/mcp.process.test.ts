@@ -98,7 +98,7 @@ const pollFor = async (dialogs: Dialog[], count: number) => {
 
 describe.each(Object.keys(clients) as Name[])(
   "a gate in front of a server, with %s",
-  { timeout: 60_000 },
+  { timeout: 600_000 },
   (name) => {
     it("lets an approved call through once, attests it, and passes everything else as it is", async () => {
       const { agent, args, env, list, readRan, verify } = await prepare(["--ask", "pay", "--record", "read"]);
