@@ -119,9 +119,9 @@ describe("the resident helper", () => {
         err: expect.stringMatching(/^countersign: /),
       });
     const other = newCall(around.folder, "git push");
-    expect(await start([...other.argv, "--timeout", "1"], other.before)).toMatchObject({
+    expect(await start([...other.argv, "--timeout", "3"], other.before)).toMatchObject({
       code: 0,
-      out: expect.stringContaining("within 1 seconds"),
+      out: expect.stringContaining("within 3 seconds"),
     });
     const inside = { CLAUDE_PROJECT_DIR: path.dirname(home) };
     expect(await start(argv, before, inside)).toMatchObject({
@@ -185,14 +185,14 @@ describe("the resident helper", () => {
     });
     await expect.poll(isLive).toBe(true);
     const { agent, argv, before } = newCall(around.folder);
-    const running = start([...argv, "--timeout", "1"], before);
+    const running = start([...argv, "--timeout", "3"], before);
     await openNext(around.test, around.key, agent);
     helper?.kill("SIGSTOP");
     expect(await running).toMatchObject({ code: 2, out: "", err: expect.stringContaining("helper ended") });
     const other = newCall(around.folder, "git push");
-    expect(await start([...other.argv, "--timeout=1"], other.before)).toMatchObject({
+    expect(await start([...other.argv, "--timeout=3"], other.before)).toMatchObject({
       code: 0,
-      out: expect.stringContaining("within 1 seconds"),
+      out: expect.stringContaining("within 3 seconds"),
     });
     helper?.kill("SIGKILL");
   });

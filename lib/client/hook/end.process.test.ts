@@ -71,7 +71,7 @@ describe("a hook that waits", () => {
   });
 
   it("ends at its own deadline, cancelled and cleared", async () => {
-    const waiting = await startWaiting(["--timeout", "3"]);
+    const waiting = await startWaiting(["--timeout", "8"]);
     const { permissionDecision } = answerOf(await waiting.running).hookSpecificOutput;
     expect(permissionDecision).toBe("deny");
     expect(await waiting.readStatus()).toBe("cancelled");
@@ -79,7 +79,7 @@ describe("a hook that waits", () => {
   });
 
   it("keeps what it showed of a call that is deferred, and the request", async () => {
-    const waiting = await startWaiting(["--defer", "--timeout", "3"], { CLAUDE_CODE_ENTRYPOINT: "sdk-cli" });
+    const waiting = await startWaiting(["--defer", "--timeout", "8"], { CLAUDE_CODE_ENTRYPOINT: "sdk-cli" });
     const { permissionDecision } = answerOf(await waiting.running).hookSpecificOutput;
     expect(permissionDecision).toBe("defer");
     expect(await waiting.readStatus()).toBe("pending");

@@ -439,7 +439,7 @@ describe("hook install --check", () => {
     const other = command.replace("--match Bash", "--match Write");
     const ended = await check(
       (touches) => callAll({ Bash: touches["Bash"] ?? "" }, other),
-      ["--timeout", "5"],
+      ["--timeout", "10"],
     );
     expect(ended).toMatchObject({ code: 0, out: expect.stringContaining("it blocked Bash, and") });
     expect(ended.err).toContain("Not proven for Monitor, PowerShell");
