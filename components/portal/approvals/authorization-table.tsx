@@ -59,11 +59,16 @@ interface RequestTitleProps {
   readonly href: string;
 }
 
-/** Names what runs, the payee unless that does, and the tool. */
+/** Longer titles may be cut before their end. */
+const maxWhole = 80;
+const saysPayee = (title: string, payee: string) =>
+  title.length <= maxWhole && title.endsWith(` to ${payee}`);
+
+/** Names what runs, the payee unless the title ends with it, and the tool. */
 export const RequestTitle = ({ row: { action, title, payee, tool }, href }: RequestTitleProps) => (
   <>
     <TextLink href={href}>{action === "" ? "Erased" : <AgentText value={title} isExcerpt />}</TextLink>
-    {payee === null || title.includes(payee) ? null : (
+    {!payee || saysPayee(title, payee) ? null : (
       <>
         {" "}
         <span className="font-normal">

@@ -187,7 +187,15 @@ describe("a claimed approval", () => {
   });
 });
 
-it.each(["Pay invoice 7", "Pay invoice 7 to Example Ltd"])("names the payee of “%s” once", (title) => {
+it.each([
+  ...[
+    "Pay invoice 7",
+    "Pay invoice 7 to Example Ltd",
+    "Pay Example Ltds",
+    "Pay Ann, and Example Ltd the fee",
+  ],
+  `Pay invoice 7 ${"of Ann ".repeat(12)}Example Ltd`,
+])("names the payee of “%s” once", (title) => {
   const rows = [{ ...testRow, title, payee: "Example Ltd" }];
   const html = renderToStaticMarkup(<AuthorizationTable rows={rows} actions={() => null} empty={null} />);
   expect(html.replaceAll(/<[^>]*>/g, "").split("to Example Ltd")).toHaveLength(2);
