@@ -40,8 +40,8 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
     };
     /** Meant to fail; stopped in the end if it did not. */
     const beside: (typeof server)[] = [];
-    const startBeside = async (own: typeof settings) => {
-      const started = await startServer("server", dataDir, own);
+    const startBeside = async (own: typeof settings, launcher: string[] = []) => {
+      const started = await startServer("server", dataDir, own, launcher);
       beside.push(started);
       return started;
     };
@@ -301,6 +301,12 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       await third.exited;
       expect(third.child.exitCode).toBe(1);
       expect(third.output().match(/nothing listens there/g)?.length).toBeGreaterThan(0);
+      const children = "/proc/$!/task/$!/children";
+      const kill = `"$@" & until grep -q . ${children}; do sleep 0.1; done; kill -9 $(cat ${children}); wait $!`;
+      const fourth = await startBeside(settings, ["sh", "-c", kill, "sh"]);
+      await fourth.exited;
+      expect(fourth.child.exitCode).toBe(1);
+      expect(fourth.output().match(/it was killed, perhaps for want of memory/g)).toHaveLength(1);
     });
 
     it("replaces a process that is killed while the server only says that it will stop", async () => {

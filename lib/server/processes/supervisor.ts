@@ -126,7 +126,15 @@ interface Child {
   exited: Promise<number | null>;
 }
 
-class ChildEnded extends Error {}
+class ChildEnded extends Error {
+  readonly code: number | null;
+  constructor(role: Role, code: number | null) {
+    super(
+      `the ${role} process has ended${code === null ? ": it was killed, perhaps for want of memory" : ""}`,
+    );
+    this.code = code;
+  }
+}
 
 /**
  * Where requests are answered, what is new fills V8's own 16 MiB every few milliseconds, and each time all requests under
@@ -157,7 +165,7 @@ function startChild(place: WorkerSpec): Child {
         const check = () => void (said.has(what) && resolve());
         worker.on("message", check);
         check();
-        void exited.then(() => reject(new ChildEnded(`the ${role} process has ended`)));
+        void exited.then((code) => reject(new ChildEnded(role, code)));
       }),
   };
 }
@@ -273,7 +281,7 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () 
   };
 }
 
-function ignoreEnd(error: unknown): void {
+function ignoreEnd(error: unknown): asserts error is ChildEnded {
   if (!(error instanceof ChildEnded)) throw error;
 }
 
@@ -315,6 +323,8 @@ export async function startServerCluster(env: Env): Promise<void> {
   } catch (error) {
     family.kill();
     ignoreEnd(error);
+    // Any other has said why it ended.
+    if (error.code === null) logger.error(error.message);
     await leave(1);
   }
 }
