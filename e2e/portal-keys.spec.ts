@@ -118,3 +118,18 @@ test("a colleague joins by invitation, and is removed again", async ({ page, bro
   await expect(colleague.getByText(`${colleagueAddress} · owner`)).toBeVisible();
   await context.close();
 });
+
+test("a dialog whose action turns its button into the opposite keeps its words until it is closed", async ({
+  page,
+}) => {
+  await signIn(page, newAddress("holder"));
+  await page.goto("/portal/settings");
+  await page.getByRole("button", { name: "Begin legal hold" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("Case 7");
+  await dialog.getByRole("button", { name: "Begin legal hold" }).click();
+  await expect(dialog.getByText("Legal hold is on.")).toBeVisible();
+  await expect(page.getByText("End legal hold")).toBeVisible();
+  await expect(dialog.getByRole("heading", { name: "Begin a legal hold" })).toBeVisible();
+  await expect(dialog).not.toContainText("Content can be erased again");
+});

@@ -70,6 +70,8 @@ function Body<Result>(props: BodyProps<Result>) {
 export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
   const { triggerLabel, triggerVariant = "secondary", isLarge = false, title, description } = props;
   const [open, setOpen] = useState(false);
+  // The action refreshes the page below: by then the button may be for the opposite, such as "End the legal hold".
+  const [asked, setAsked] = useState({ title, description });
   const isStale = useRef(false);
   const refresh = useRefresh();
   const [markStale] = useState(() => () => {
@@ -77,6 +79,7 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
   });
   function change(next: boolean): void {
     setOpen(next);
+    if (next) setAsked({ title, description });
     if (next || !isStale.current) return;
     isStale.current = false;
     void refresh();
@@ -86,8 +89,8 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
       triggerLabel={triggerLabel}
       triggerVariant={triggerVariant}
       triggerSize={isLarge ? "medium" : "small"}
-      title={title}
-      description={description}
+      title={asked.title}
+      description={asked.description}
       open={open}
       onOpenChange={change}
     >
