@@ -11,7 +11,12 @@ import { Money } from "#components/ui/money";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
 import type { PackFacts } from "#lib/protocol/pack/pack-manifest";
 import type { PackCheck } from "#lib/protocol/pack/pack-reasons";
-import { describeDecision, type PackRow, type PackSum } from "#lib/protocol/pack/pack-rows";
+import {
+  describeDecision,
+  describeDecisionCounts,
+  type PackRow,
+  type PackSum,
+} from "#lib/protocol/pack/pack-rows";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { PdfButton } from "./pdf-button";
@@ -46,8 +51,7 @@ function describeNumbers({ record: { first, last, head } }: PackFacts): string {
 }
 
 function describeMade({ counts: { attestations, decisions } }: PackFacts): string {
-  const { approved, denied, revoked, frozen } = decisions;
-  return `${formatCount(attestations.total, "attestation")}; ${approved} approved, ${denied} denied, ${revoked} taken back, frozen ${formatCount(frozen, "time")}`;
+  return `${formatCount(attestations.total, "attestation")}; ${describeDecisionCounts(decisions)}, frozen ${formatCount(decisions.frozen, "time")}`;
 }
 
 const agentItems = (facts: PackFacts) => [

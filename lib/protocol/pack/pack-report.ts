@@ -12,6 +12,7 @@ import { addCounts, countPack, type PackCounts, type PackEntry } from "./pack-en
 import { isEndShown, PACK_VERSION, type PackedFile, type PackFacts, type PackVersion } from "./pack-manifest";
 import {
   describeDecision,
+  describeDecisionCounts,
   joinSums,
   type PackRow,
   packCsvHead,
@@ -245,10 +246,7 @@ function describeCounts({ counts, record, period }: PackFacts): string {
       "Attestations",
       `${made.total}: ${made.public} public, ${made.private} private, ${made.withheld} kept out, ${made.erased} erased`,
     ],
-    [
-      "Decisions",
-      `${decisions.total}: ${decisions.approved} approved, ${decisions.denied} denied, ${decisions.cancelled} cancelled, ${decisions.revoked} taken back, ${decisions.erased} erased`,
-    ],
+    ["Decisions", `${decisions.total}: ${describeDecisionCounts(decisions)}`],
     ["Times that the agent was frozen and unfrozen", `${decisions.frozen}, ${decisions.unfrozen}`],
   ]);
 }
@@ -445,7 +443,7 @@ function describeAll(agents: readonly PackAgent[]): string {
       last < from ? "none" : `${from} to ${last} of ${head}`,
       String(Math.max(0, last - from + 1) - counts.entries),
       `${made.total}: ${made.public} public, ${made.private} private, ${made.withheld} kept out, ${made.erased} erased`,
-      `${decisions.approved} approved, ${decisions.denied} denied, ${decisions.cancelled} cancelled, ${decisions.revoked} taken back, ${decisions.erased} erased`,
+      describeDecisionCounts(decisions),
       `${decisions.frozen}, ${decisions.unfrozen}`,
       counted === null ? "not made yet" : `${counted.entries}, ${escapeHtml(readableTime(counted.at))}`,
     ];

@@ -3,7 +3,7 @@ import { type Amount, padDecimals, sumByCurrency } from "#lib/protocol/approval/
 import { describeDecided, describeUse } from "#lib/protocol/approval/decided-words";
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
 import { listPeople } from "#lib/protocol/record/facts";
-import type { PackEntry } from "./pack-entries";
+import type { PackCounts, PackEntry } from "./pack-entries";
 
 export interface PackRow {
   agent: string;
@@ -39,6 +39,10 @@ const missingWords: Partial<Record<PackEntry["state"], string>> = {
   erased: "erased",
   withheld: "content kept out",
 };
+
+/** All that `total` counts, but for freezes and their ends. */
+export const describeDecisionCounts = (counts: PackCounts["decisions"]): string =>
+  `${counts.approved} approved, ${counts.denied} denied, ${counts.cancelled} cancelled, ${counts.revoked} taken back, ${counts.erased} erased`;
 
 function describeOutcome({ decision }: PackEntry): string {
   return decision === "authorization_revoked" ? "taken back" : (decision ?? "");

@@ -2,6 +2,7 @@
 
 import type { PackFacts } from "#lib/protocol/pack/pack-manifest";
 import { listNotProven } from "#lib/protocol/pack/pack-report";
+import { describeDecisionCounts } from "#lib/protocol/pack/pack-rows";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
@@ -149,7 +150,7 @@ const commands = {
 function describeAgent({ agent, period, counts }: PackFacts): string[] {
   return [
     `${agent.slug}, ${readableTime(period.from)} to ${readableTime(period.to)}`,
-    `${formatCount(counts.attestations.total, "attestation")}, ${formatCount(counts.decisions.total, "decision")}: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied, ${counts.decisions.revoked} taken back; frozen ${formatCount(counts.decisions.frozen, "time")}`,
+    `${formatCount(counts.attestations.total, "attestation")}, ${formatCount(counts.decisions.total, "decision")}: ${describeDecisionCounts(counts.decisions)}; frozen ${formatCount(counts.decisions.frozen, "time")}`,
     ...counts.warnings.map(({ code, count }) => `Warning: ${code}, ${formatCount(count, "time")}`),
   ];
 }

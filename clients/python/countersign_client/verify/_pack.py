@@ -396,7 +396,11 @@ def _judge(
     missing = [check.name for check in checks if check.status == "not_applicable" and check.name in opens]
     said = [f"{agent.slug}: {one}" if len(agents) > 1 else one for agent in agents for one in agent.warnings]
     counts = [cast("JsonObject", one.fields["counts"])["warnings"] for one in facts]
-    coded = [f"{one['code']}, {one['count']} times" for rows in counts for one in cast("list[JsonObject]", rows)]
+    coded = [
+        f"{one['code']}, {one['count']} {'time' if one['count'] == 1 else 'times'}"
+        for rows in counts
+        for one in cast("list[JsonObject]", rows)
+    ]
     agent_facts = [one.fields for one in facts]
     return PackReport("pack", "incomplete" if missing else "valid", checks, missing, [*coded, *said, *warnings], agent_facts, is_pinned)
 
