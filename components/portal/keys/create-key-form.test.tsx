@@ -27,5 +27,7 @@ describe("a new key", () => {
     const page = render("attest", "authorize");
     expect(page).toContain("/v1/attest");
     expect(page).not.toContain("hook install");
+    expect(render("attest")).not.toContain("/v1/authorize");
+    expect(render("scim")).toBe("");
   });
 });

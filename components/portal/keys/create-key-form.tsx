@@ -57,9 +57,10 @@ interface UseNewKeyProps {
   readonly hookSteps: readonly HookStep[];
 }
 
-/** The permission `hook` allows none of the calls that other keys begin with. */
+/** Only what the key may do: one for a directory or for rules neither attests nor asks. */
 export function UseNewKey({ scopes, samples, hookSteps }: UseNewKeyProps) {
-  if (!scopes.includes("hook")) return <OwnSamples samples={samples} />;
+  const allowed = samples.filter(({ scope }) => scopes.includes(scope));
+  if (!scopes.includes("hook")) return allowed.length > 0 ? <OwnSamples samples={allowed} /> : null;
   return (
     <div className="flex min-w-0 flex-col gap-3">
       {hookSteps.map(({ title, command }) => (

@@ -4,6 +4,8 @@ import type { Sample } from "#components/api-reference/samples";
 import { TextLink } from "#components/ui/text-link";
 
 export interface OwnSample {
+  /** The permission that the call needs. */
+  readonly scope: string;
   readonly label: string;
   readonly samples: readonly Sample[];
 }

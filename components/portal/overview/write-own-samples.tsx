@@ -11,6 +11,7 @@ const calls = [
 /** `base` without a trailing slash. */
 export function writeOwnSamples(base: string, slug: string): OwnSample[] {
   return calls.map(({ operationId, path, label }) => ({
+    scope: operationId,
     label,
     samples: listSamples({
       base,

@@ -21,8 +21,13 @@ export async function createKey(
       lifetimeDays: days === undefined ? null : Number(days),
       perDay: input.per_day ?? null,
     });
-    const message = `Key “${input.name}” created. What it attests is ${defaultVisibility}, unless a request sets is_public.`;
-    return { message, result: { text, scopes: input.scopes } };
+    const created = `Key “${input.name}” created.`;
+    const attests = input.scopes.some((scope) => ["attest", "hook", "record"].includes(scope));
+    const visibility = `What it attests is ${defaultVisibility}, unless a request says otherwise with is_public.`;
+    return {
+      message: attests ? `${created} ${visibility}` : created,
+      result: { text, scopes: input.scopes },
+    };
   });
   if (state.status === "done") revalidatePath("/portal", "layout");
   return state;
