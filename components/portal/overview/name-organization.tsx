@@ -37,7 +37,11 @@ export function NameOrganization({ action, isPublic }: NameOrganizationProps) {
               required
             />
           </Field>
-          <Field id="first-visibility" label="New attestations are" hint="A request can choose by is_public">
+          <Field
+            id="first-visibility"
+            label="New attestations are"
+            hint="The default if a request doesn't set is_public"
+          >
             <Select
               {...describeControl("first-visibility", { hint: true })}
               name="default_public"

@@ -407,7 +407,7 @@ async function warn({ io, line }: Command, { sudoers }: Plan): Promise<void> {
   const user = single(line, "run-as");
   if (user === undefined)
     io.tell(
-      "Warning: commands that the agent runs as your user can read this key and change these files. --run-as and --system are against that: see /docs/hook\n",
+      "Warning: commands that the agent runs as your user can read this key and change these files. --run-as and --system prevent that: see /docs/hook\n",
     );
   else
     io.tell(

@@ -111,7 +111,7 @@ export function applyChanges(
     if (name === null) {
       const amount = asked.amount && { ...asked.amount, value: canonicalAmount(written) };
       if (!amount || !amountValuePattern.test(amount.value))
-        return { field, problem: "must be an amount such as 80.50" };
+        return { field, problem: "must be an amount such as 8000.50, without thousands separators" };
       const mistake = findCurrencyMistake(amount.currency, amount.value);
       if (mistake !== null) return { field, problem: mistake };
       if (amount.value === asked.amount?.value) continue;

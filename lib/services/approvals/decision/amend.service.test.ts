@@ -134,8 +134,8 @@ describe("a counter-offer", () => {
   it.each([
     [{ amount: "120.01" }, "/changes/amount: must be lower"],
     [{ amount: "80.001" }, "/changes/amount: EUR has 2 decimals: 80.001 can't be paid"],
-    [{ amount: "-1" }, "/changes/amount: must be an amount such as 80.50"],
-    [{ amount: "1e2" }, "/changes/amount: must be an amount such as 80.50"],
+    [{ amount: "-1" }, "/changes/amount: must be an amount such as 8000.50, without thousands separators"],
+    [{ amount: "1e2" }, "/changes/amount: must be an amount such as 8000.50, without thousands separators"],
     [{ "context.amount": "1" }, "/changes/context.amount: follows the amount"],
     [{ "context.note": "April" }, "/changes/context.note: can't be changed"],
     [{ action: "Pay more" }, "/changes/action: can't be changed"],
