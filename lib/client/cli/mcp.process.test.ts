@@ -438,6 +438,13 @@ it("passes no call on that asks for no answer", () => {
   expect(sent).toEqual([{ method: "notifications/initialized" }]);
 });
 
+it("ends all that a client that has gone waited for, also under one id", async () => {
+  const options = { service: { randomUuid: () => "once" } } as unknown as McpGateOptions;
+  const gate = createMcpGate(options, { toClient: () => {}, toServer: () => {} });
+  for (const name of ["pay", "fail"]) gate.fromClient({ id: 1, method: "tools/call", params: { name } });
+  await gate.close();
+});
+
 describe("clients and servers of other people", () => {
   it("are those of the guide", async () => {
     const guide = await readFile("components/guides/content/mcp.md", "utf8");

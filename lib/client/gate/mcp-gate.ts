@@ -111,7 +111,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   /** By states that the client sends back. */
   const rounds = new Map<string, Call>();
   const equal = new Map<string, Set<number>>();
-  const working = new Set<Promise<void>>();
+  const working = new Map<Promise<void>, Call>();
   let made = 0;
   let opensLinks = false;
 
@@ -424,7 +424,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         calls.delete(call.id);
         working.delete(work);
       });
-    working.add(work);
+    working.set(work, call);
   }
 
   return {
@@ -459,11 +459,11 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     },
     /** The client has gone: what it waits for can't run any more. Resolves when that is cancelled and attested. */
     async close(): Promise<void> {
-      for (const call of calls.values()) {
+      for (const call of working.values()) {
         call.isGone = true;
         call.ended.abort(new Error("The client has gone."));
       }
-      await Promise.allSettled(working);
+      await Promise.allSettled(working.keys());
     },
   };
 }
