@@ -276,8 +276,8 @@ hook                    for the settings of a coding agent; see /docs/hook
                         the scope record too. While the service is away, they wait on this machine
   --answer-prompts      answer Codex's own question about an approved call too, also where it asks to leave its sandbox
   --before              attest what --record names before it runs too, so that a call that never came back shows
-  --dialect NAME        the agent: claude (default), codex, copilot, gemini, antigravity, cursor, qwen, opencode, pi, crush,
-                        goose or openhands
+  --dialect NAME        the agent: claude (default), codex, copilot, gemini, antigravity, cursor, qwen, vibe, opencode, pi,
+                        crush, goose or openhands
   --timeout SECONDS     how long to wait for the human, default 570: less than the agent's own time limit
   --defer               if nobody decided in time, defer the call instead of denying it (claude -p, Agent SDK)
   --key-file FILE       the API key, instead of COUNTERSIGN_API_KEY
@@ -315,8 +315,8 @@ rules try               says what rules would have allowed, asked or denied of a
                         which the key needs the scope rules)
   --agent <agent>       the agent that rules name (default: agent)
 
-doctor                  examines this machine's hooks: which calls pass unseen, whether programs are there and of this
-                        version, who can read the key, whether the service answers and what waits for it
+doctor                  examines this machine's hooks: whether each blocks a call, which pass unseen, whether programs are
+                        there and of this version, who can read the key, whether the service answers, what waits for it
 
 agent register
   --name TEXT, --description TEXT, --code-hash HASH, --model-id ID, --tool NAME
@@ -421,4 +421,13 @@ export interface Machine {
   randomHex(bytes: number): string;
   /** Aborted as soon as somebody asks this process to end. */
   listenForEnd(): AbortSignal;
+  /** Runs a shell's line in a folder until it ends, or the time is over. */
+  runShell(line: string, stdin: string, folder: string, ms: number): Promise<ShellEnd>;
+}
+
+export interface ShellEnd {
+  /** Null if it didn't end by itself. */
+  code: number | null;
+  out: string;
+  err: string;
 }

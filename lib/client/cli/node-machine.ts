@@ -12,7 +12,7 @@ import path from "node:path";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { fileURLToPath } from "node:url";
 import { CountersignError } from "#lib/client/api/errors";
-import type { Machine, Modes } from "./io";
+import type { Machine, Modes, ShellEnd } from "./io";
 
 /** Claude Code, Gemini CLI */
 const projectVariables = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
@@ -129,6 +129,17 @@ function listenForEnd(): AbortSignal {
   return ended.signal;
 }
 
+async function runShell(line: string, stdin: string, folder: string, ms: number): Promise<ShellEnd> {
+  // biome-ignore lint/style/noRestrictedImports: as above; a call of a tool doesn't wait for it
+  const { execFile } = await import("node:child_process");
+  return new Promise((resolve) => {
+    const child = execFile("sh", ["-c", line], { cwd: folder, timeout: ms }, (_error, out, err) =>
+      resolve({ code: child.exitCode, out, err }),
+    );
+    child.stdin?.on("error", () => undefined).end(stdin);
+  });
+}
+
 export function nodeMachine(programUrl: string | undefined): Machine {
   return {
     programPath: programUrl === undefined ? undefined : fileURLToPath(programUrl),
@@ -173,5 +184,6 @@ export function nodeMachine(programUrl: string | undefined): Machine {
     remove: (file) => files.rm(file, { recursive: true, force: true }),
     randomHex: (bytes) => randomBytes(bytes).toString("hex"),
     listenForEnd,
+    runShell,
   };
 }

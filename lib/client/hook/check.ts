@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/enc
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { type Answer, agents, type DialectName } from "./agents";
+import { type Agent, type Answer, agents, type DialectName } from "./agents";
 import { readTimeout } from "./call";
 import { isMatched, listTexts, readDialectName, type ToolCall, type ToolPattern } from "./dialects";
 import { findSettings, listFailOpen, listOtherHooks, listSettings, parseHooks } from "./settings";
@@ -25,6 +25,9 @@ const othersSeconds = 60;
 const sayEverySeconds = 15;
 const serviceTimeoutMs = 10_000;
 
+const checkReason = "This is the check of Countersign's hook.";
+const tryMs = 30_000;
+
 export const findCheck = (input: JsonValue): string | undefined =>
   listTexts(input).flatMap((text) => checkFolder.exec(text)?.[0] ?? [])[0];
 
@@ -38,13 +41,16 @@ export async function answerCheck(
   const folder = findCheck(input) ?? "";
   // An agent can name a folder of its own.
   if (!(await belongsToInstaller(machine, folder)))
-    return { permission: "deny", reason: "Run the check as the user who installed Countersign's hook." };
+    return {
+      permission: "deny",
+      reason: `${checkReason} Run the check as the user who installed it.`,
+    };
   const found = await readScopes(openService).catch((error: unknown) => ({
     problem: error instanceof Error ? error.message : String(error),
   }));
   const answer = { ...found, isAsked: isMatched(patterns, tool) };
   await machine.createFile(`${folder}/blocked-${encodeURIComponent(tool)}`, JSON.stringify(answer));
-  return { permission: "deny", reason: "This is the check of Countersign's hook. The hook is live." };
+  return { permission: "deny", reason: `${checkReason} The hook is live.` };
 }
 
 async function belongsToInstaller(machine: Machine, folder: string): Promise<boolean> {
@@ -62,6 +68,41 @@ async function readScopes(openService: () => Promise<Service>): Promise<JsonObje
     tries: 1,
   });
   return { scopes: info["scopes"] ?? [] };
+}
+
+/** A call of the agent's first shell, as its event before it. */
+function writeCheckEvent({ members, before, shells }: Agent, folder: string): string {
+  const event: JsonObject = {};
+  const put = (path: string | null, value: JsonValue) => {
+    const names = path?.split(".") ?? [];
+    const last = names.pop();
+    let at = event;
+    for (const name of names) {
+      at[name] ??= {};
+      at = at[name] as JsonObject;
+    }
+    if (last !== undefined) at[last] = value;
+  };
+  put(members.event, before);
+  put(members.session, "countersign-check");
+  put(members.tool, shells[0] ?? "");
+  put(members.input, { command: `touch ${folder}/ran-${shells[0]}` });
+  put(members.call, "countersign-check");
+  return JSON.stringify(event);
+}
+
+/** Runs an installed hook's line as its agent does before a call. Null if it says no; else what happened. */
+export async function tryHook({ machine }: ClientIo, agent: Agent, line: string): Promise<string | null> {
+  const folder = `/tmp/countersign-check-${machine.randomHex(16)}`;
+  await machine.makeSharedFolder(folder);
+  try {
+    const stdin = writeCheckEvent(agent, folder);
+    const { code, out, err } = await machine.runShell(line, stdin, folder, tryMs);
+    if (code === 0 && out.includes(checkReason)) return null;
+    return `ended with ${code}: ${(err || out).trim() || "it said nothing"}`;
+  } finally {
+    await machine.remove(folder);
+  }
 }
 
 export async function checkHook(command: Command): Promise<void> {

@@ -15,6 +15,7 @@ import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical
 import { readCommandLine, single } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { agents, type DialectName, dialectNames } from "./agents";
+import { tryHook } from "./check";
 import { listUnmatched } from "./dialects";
 import { countWaiting, openSpool, readTrouble } from "./record";
 import { readAgent, readReach } from "./recorded-call";
@@ -69,7 +70,7 @@ async function examineAgent(command: Command, dialect: DialectName, add: Add): P
         JSON.stringify(one).includes(JSON.stringify(line).slice(1, -1)),
       );
       const isBefore = called.some(({ event }) => event === before);
-      await examineHook(command, { dialect, name, file, line, isBefore }, add);
+      await examineHook(command, { dialect, name, file, text, line, isBefore }, add);
     }
   }
 }
@@ -78,6 +79,8 @@ interface Found {
   dialect: DialectName;
   name: string;
   file: string;
+  /** As its agent runs it. */
+  text: string;
   line: string;
   isBefore: boolean;
 }
@@ -90,7 +93,7 @@ const splitWords = (line: string): string[] =>
 
 async function examineHook(
   { io }: Command,
-  { dialect, name, file, line, isBefore }: Found,
+  { dialect, name, file, text, line, isBefore }: Found,
   add: Add,
 ): Promise<void> {
   if (/^https?:/.test(line)) {
@@ -116,8 +119,14 @@ async function examineHook(
     "ok",
     `${name}: a hook in ${file}${words[0] === "sudo" ? `, run as ${words[words.indexOf("-u") + 1]}` : ""}`,
   );
-  for (const needed of [node, program])
-    if (!(await io.isFile(needed))) add("fault", `${name}: ${needed} isn't there, so every call is blocked`);
+  const missing: string[] = [];
+  for (const needed of [node, program]) if (!(await io.isFile(needed))) missing.push(needed);
+  for (const needed of missing) add("fault", `${name}: ${needed} isn't there, so every call is blocked`);
+  if (isBefore && missing.length === 0) {
+    const problem = await tryHook(io, agents[dialect], text);
+    const said = problem === null ? "blocks a call" : `doesn't answer a call: ${problem}`;
+    add(problem === null ? "ok" : "fault", `${name}: started as ${name} starts it, it ${said}`);
+  }
   await compareProgram(io, program, add);
   const reach = readReach(hook, dialect);
   const unseen = listUnmatched([...reach.ask, ...reach.record], dialect);
