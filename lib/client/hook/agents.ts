@@ -96,6 +96,8 @@ export interface Agent {
   fresh: JsonObject;
   /** Entry of an event in its settings. */
   write(command: string, timeoutSeconds: number, isBefore: boolean): JsonObject;
+  /** Its settings are in TOML, a table for each hook. */
+  isToml?: true;
   /** Text of the settings, if they are a program that the agent loads. */
   plugin?(command: readonly string[]): string;
   /** Place of a status line's command in its settings. */
@@ -195,6 +197,11 @@ const readOpenHandsOutcome: ReadOutcome = ({ results }) => {
   const code = readPath(response, "exit_code") ?? readPath(response, "metadata.exit_code");
   if (typeof code !== "number" || code === -1) return "unknown";
   return code === 0 ? "completed" : "failed";
+};
+
+const readVibeOutcome: ReadOutcome = ({ results }) => {
+  const code = readPath(results, "tool_output.returncode") ?? 0;
+  return results["tool_status"] === "success" && code === 0 ? "completed" : "failed";
 };
 
 /** Results as our own plugin writes them. */
@@ -497,6 +504,36 @@ const rows = {
     fresh: {},
     // From 1000 on it would take the number for milliseconds.
     write: (command, timeout) => writeNested(command, timeout < 1_000 ? timeout : timeout * 1_000),
+  },
+  /** Its package's own documents: vibe/core/skills/builtins/vibe.py */
+  vibe: {
+    name: "Mistral Vibe",
+    tried: "3.0.2",
+    // By `strict`.
+    fates: ["blocked", "blocked", "blocked"],
+    subagents: "not known",
+    tells: "completed or failed; of a shell by its exit code",
+    members: { ...claudeMembers, call: "tool_call_id" },
+    results: ["tool_status", "tool_output", "tool_output_text", "tool_error"],
+    before: "pre_tool",
+    after: { post_tool: readVibeOutcome },
+    answer: ({ permission, reason, message }) => ({
+      decision: permission,
+      reason,
+      ...(message !== undefined && { system_message: message }),
+    }),
+    note: (message) => ({ system_message: message }),
+    shells: words("file_system.bash process.start process.write"),
+    tools: words(`
+      file_system.read_file file_system.write_file file_system.edit process.output process.list process.stop skill.read
+      agents.spawn agents.send_message agents.interrupt`),
+    mcp: "SERVER.TOOL",
+    ofUser: ".vibe/hooks.toml",
+    ofMachine: null,
+    ofProject: [".vibe/hooks.toml"],
+    fresh: {},
+    isToml: true,
+    write: (command, timeout, isBefore) => ({ command, timeout, ...(isBefore && { strict: true }) }),
   },
   opencode: {
     ...pluginRow,

@@ -64,6 +64,7 @@ const step = {
   toolCall: { name: "bash", args: { command: "ls" } },
 };
 const conversation = { conversation_id: "s", cwd: "/w", ...nested, tool_use_id: "c" };
+const vibe = { session_id: "s", cwd: "/w", ...nested, tool_call_id: "c", hook_event_name: "pre_tool" };
 const samples: Sample[] = [
   ["claude", ...claude("PreToolUse", "PostToolUse", { tool_use_id: "c", tool_response: { stdout: "" } })],
   ["codex", ...claude("PreToolUse", "PostToolUse", { tool_use_id: "c", tool_response: { isError: false } })],
@@ -75,6 +76,11 @@ const samples: Sample[] = [
     { ...conversation, hook_event_name: "postToolUse", tool_output: '{"exitCode":0}' },
   ],
   ["antigravity", step, { ...step, error: "" }, "PostToolUse"],
+  [
+    "vibe",
+    vibe,
+    { ...vibe, hook_event_name: "post_tool", tool_status: "success", tool_output: { returncode: 0 } },
+  ],
   ["opencode", { event: "before", ...plugin }, { event: "after", ...plugin, result: { exit: 0 } }],
   ["pi", { event: "before", ...plugin }, { event: "after", ...plugin, result: { isError: false } }],
   ["goose", ...named("event", "working_dir", { tool_call_id: "c" })],
@@ -171,6 +177,8 @@ describe("each agent's event", () => {
     ["opencode", { result: { isError: false } }, "completed"],
     ["opencode", { result: {} }, "unknown"],
     ["pi", { result: { isError: true } }, "failed"],
+    ["vibe", { tool_output: { returncode: 3 } }, "failed"],
+    ["vibe", { tool_output: null, tool_status: "failure" }, "failed"],
     ["codex", { tool_response: "" }, "unknown"],
     ["qwen", { tool_input: { is_background: true } }, "started"],
     ["cursor", { tool_name: "Shell", tool_output: '{"exitCode":3,"stdout":""}' }, "failed"],
@@ -198,8 +206,6 @@ describe("each agent's event", () => {
 /** Agents that this hook can't gate, and why. */
 const ungated: Readonly<Record<string, string>> = {
   Cline: "can't be gated call by call: its hook can only cancel the whole run",
-  "Mistral Vibe":
-    "has hooks that block with `strict = true`, in TOML and a form of their own: not supported yet",
   "Auggie, Qoder": "have hooks in Claude Code's form; nobody tried: `--dialect claude --settings FILE`",
   "Continue, gptme, aider, nanocoder, grok-cli, Kimi": "can't be gated: they have no hook that blocks",
 };

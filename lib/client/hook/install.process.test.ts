@@ -177,6 +177,37 @@ describe("hook install", () => {
     expect((await install(["--dialect", dialect, "--yes"])).out).toContain("Nothing to change");
   });
 
+  it("writes tables of TOML beside others, under names that no project can guess", async () => {
+    const file = inHome(".vibe/hooks.toml");
+    const theirs = `[[hooks]]\nname = "lint"\ntype = "post_tool"\ncommand = 'make "lint"' # theirs\n`;
+    await mkdir(inHome(".vibe"));
+    await writeFile(file, theirs);
+    const writeVibe = (...more: string[]) => install(["--dialect", "vibe", "--yes", ...more]);
+    for (const seconds of ["60", "90"])
+      expect(await writeVibe("--timeout", seconds)).toMatchObject({ code: 0 });
+    expect((await writeVibe("--timeout", "90")).out).toContain("Nothing to change");
+    const [first, before = "", after = "", ...more] = (await readFile(file, "utf8")).split("\n\n");
+    expect([`${first}\n`, more]).toEqual([theirs, []]);
+    expect(before).toMatch(
+      /^\[\[hooks]]\nname = "countersign-pre_tool-[0-9a-f]{16}"\ntype = "pre_tool"\ncommand = ".*--dialect vibe --timeout 90 .*exit 2; }"\ntimeout = 120\nstrict = true$/,
+    );
+    expect(after).toMatch(/\ntype = "post_tool"\n[\s\S]*\ntimeout = 120\n$/);
+    const command = JSON.parse(/^command = (.*)$/m.exec(before)?.[1] ?? "");
+    expect(await runInstalled(command, "{}")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("event"),
+    });
+    const { out } = await runProgram(process.execPath, [hookProgram, "doctor"], { env: { HOME: home } });
+    expect(out).toMatch(/^ok {7}Mistral Vibe: a hook in .*hooks\.toml$/m);
+    expect(out).toMatch(/^ok {7}Mistral Vibe: started as Mistral Vibe starts it, it blocks a call$/m);
+    expect(out).toContain(
+      'Mistral Vibe: another hook could change a call that was approved: post_tool: make "lint"',
+    );
+    await writeFile(file, `hooks = []\n`);
+    expect(await writeVibe()).toMatchObject({ code: 2, err: expect.stringContaining("not plain TOML") });
+    await rm(inHome(".vibe"), { recursive: true });
+  });
+
   it("leaves a status line of the user's own, and has none where nobody could read what it shows", async () => {
     const file = inHome("own-line.json");
     await writeFile(file, '{"statusLine":{"type":"command","command":"date"}}');
@@ -538,6 +569,7 @@ describe("countersign doctor", () => {
     const { code, out } = await examine();
     expect(code).toBe(0);
     expect(out).toMatch(/^ok {7}Claude Code: a hook in .*settings\.json$/m);
+    expect(out).toMatch(/^ok {7}Claude Code: started as Claude Code starts it, it blocks a call$/m);
     expect(out).toMatch(/^warning {2}Claude Code: pass unseen: Write, .*WebFetch/m);
     expect(out).toMatch(/^ok {7}\S+countersign-hook\.cjs is of this version$/m);
     expect(out).toMatch(/^warning {2}\S+hook\.key can be read by this user/m);
@@ -551,6 +583,21 @@ describe("countersign doctor", () => {
       [],
       () => rm(inHome("examined/.countersign/countersign-hook.cjs")),
       /isn't there, so every call is blocked/,
+    ],
+    [
+      "its program fails",
+      [],
+      () => writeFile(inHome("examined/.countersign/countersign-hook.cjs"), "process.exit(1)"),
+      /doesn't answer a call: ended with 2: countersign: this hook failed/,
+    ],
+    [
+      "it blocks nothing",
+      [],
+      async () => {
+        await writeFile(inHome("examined/.countersign/countersign-hook.cjs"), "process.exit(1)");
+        await change("; exit 2; }", "; exit 0; }");
+      },
+      /doesn't answer a call: ended with 0: countersign: this hook failed/,
     ],
     [
       "it fails open",

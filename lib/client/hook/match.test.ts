@@ -79,6 +79,7 @@ describe("a pattern in the dialect of each agent", () => {
     ["opencode", "bank_pay", "shop_pay"],
     ["crush", "mcp_bank_pay", "mcp_shop_pay"],
     ["goose", "bank__pay", "shop__pay"],
+    ["vibe", "bank.pay", "shop.pay"],
   ] as const)("finds the tools of an MCP server: %s", (dialect, tool, other) => {
     for (const rule of ["mcp__bank__*", "mcp__bank__pay", "mcp__*__pay", "mcp__*", "mcp__ba*", "mcp__ba*pay"])
       expect(matches(rule, tool, {}, dialect), rule).toBe(true);

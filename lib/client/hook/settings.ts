@@ -13,6 +13,7 @@ import {
 } from "#lib/client/cli/io";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
+  canonicalHash,
   canonicalJson,
   isJsonObject,
   type JsonObject,
@@ -162,10 +163,55 @@ export const listFailOpen = (dialect: DialectName, settings: JsonObject): JsonVa
         .filter(({ handler }) => handler["onFailure"] !== "block")
         .map(({ handler }) => handler["type"] ?? null);
 
+/* Settings in TOML, as far as hooks need it. */
+
+const splitTables = (text: string) => text.split(/^(?=[ \t]*\[)/m);
+
+/** Null if the table has no such text, or writes it over several lines. */
+function readTomlText(table: string, name: string): string | null {
+  const [, basic, literal] =
+    new RegExp(`^\\s*${name}\\s*=\\s*(?:("(?:\\\\.|[^"\\\\])*")|'([^']*)')`, "m").exec(table) ?? [];
+  return basic === undefined ? (literal ?? null) : (JSON.parse(basic) as string);
+}
+
+const isOwnTable = (table: string) => isOurs({ command: readTomlText(table, "command") });
+
+/** A list of hooks, or a text over several lines, could hide a table from these few patterns. */
+const isPlainToml = (text: string) => !/"""|'''|^\s*hooks\s*=/m.test(text);
+
+function parseTomlHooks(text: string): JsonObject | null {
+  if (!isPlainToml(text)) return null;
+  const hooks: Record<string, JsonObject[]> = {};
+  for (const table of splitTables(text)) {
+    const [type, command] = [readTomlText(table, "type"), readTomlText(table, "command")];
+    if (type !== null) hooks[type] = [...(hooks[type] ?? []), { command }];
+  }
+  return { hooks };
+}
+
+function addTomlHooks(file: string, text: string, entries: readonly (readonly [string, JsonObject])[]) {
+  if (!isPlainToml(text))
+    throw new UsageError(`${file} is not plain TOML, so nothing was changed: write the hook into it by hand`);
+  const others = splitTables(text)
+    .filter((table) => !isOwnTable(table))
+    .join("")
+    .trimEnd();
+  const own = entries.map(([type, entry]) => {
+    // Of two hooks with one name a project's counts: it must not be able to guess this one.
+    const name = `countersign-${type}-${canonicalHash(entry).slice(0, 16)}`;
+    const lines = Object.entries({ name, type, ...entry }).map(
+      ([key, value]) => `${key} = ${JSON.stringify(value)}`,
+    );
+    return ["[[hooks]]", ...lines].join("\n");
+  });
+  return `${[...(others === "" ? [] : [others]), ...own].join("\n\n")}\n`;
+}
+
 /** Hooks in an agent's settings, or in the plugin that is its settings; null if the text has another form. */
 export function parseHooks(dialect: DialectName, text: string): JsonObject | null {
   try {
-    const { plugin, before } = agents[dialect];
+    const { plugin, before, isToml } = agents[dialect];
+    if (isToml) return parseTomlHooks(text);
     if (plugin === undefined) {
       const settings = JSON.parse(text) as JsonValue;
       return isJsonObject(settings) ? settings : null;
@@ -277,7 +323,13 @@ async function makePlan(command: Command): Promise<Plan> {
     const shown = waiting === null ? parsed : addStatusLine(parsed, agent.statusLine ?? []);
     return `${JSON.stringify(addHook(dialect, shown, writeEntry, isWanted), null, 2)}\n`;
   };
-  const after = agent.plugin?.([...prefix, ...words]) ?? makeSettings();
+  const makeToml = () => {
+    const entries = listEvents(agent)
+      .filter(isWanted)
+      .map((event) => [event, writeEntry(event)] as const);
+    return addTomlHooks(settingsFile, before, entries);
+  };
+  const after = agent.plugin?.([...prefix, ...words]) ?? (agent.isToml ? makeToml() : makeSettings());
   const shown = words.map(quote);
   const start =
     port === undefined
