@@ -65,6 +65,11 @@ async function open(name: Name, args: string[], env: Record<string, string>, cap
 type Result = { content: { text: string }[]; isError?: boolean; _meta?: Record<string, unknown> };
 const call = async (client: Client, name: string, input: Record<string, unknown> = {}) =>
   (await client.callTool({ name, arguments: input })) as unknown as Result;
+/** The first SDK takes a schema before them. */
+const callWith = async (client: Client, name: string, input: Record<string, unknown>, options: object) => {
+  const given = (client instanceof FormerClient ? [undefined, options] : [options]) as [];
+  return (await client.callTool({ name, arguments: input }, ...given)) as unknown as Result;
+};
 
 interface Dialog {
   params: Record<string, unknown>;
@@ -115,8 +120,11 @@ describe.each(Object.keys(clients) as Name[])(
       expect((await client.readResource({ uri: "bank://rates" })).contents).toMatchObject([{ text: "7 %" }]);
       expect((await call(client, "read")).content).toEqual([{ type: "text", text: "balance 7" }]);
       expect((await call(client, "key")).content, "no key of the gate").toEqual([{ type: "text", text: "" }]);
-      const paying = call(client, "pay", { cents: 700 });
+      const progress: { message?: string }[] = [];
+      const onprogress = (told: object) => void progress.push(told);
+      const paying = callWith(client, "pay", { cents: 700 }, { onprogress });
       const asked = await openNext(around.test, around.key, agent);
+      await expect.poll(() => progress[0]?.message, { timeout: 20_000 }).toContain(`/approve/${asked.token}`);
       expect(asked.context).toMatchObject({
         cents: "700",
         server: expect.stringContaining("mcp-server.mjs"),
@@ -156,12 +164,9 @@ describe.each(Object.keys(clients) as Name[])(
         content: [{ text: expect.stringContaining("Do not retry") }],
       });
       const gone = new AbortController();
-      const options = [{ signal: gone.signal }];
-      // The first SDK takes a schema before them.
-      const given = (name === "TypeScript 1" ? [undefined, ...options] : options) as [];
-      const cancelled = client
-        .callTool({ name: "pay", arguments: { cents: 2 } }, ...given)
-        .catch(() => "cancelled");
+      const cancelled = callWith(client, "pay", { cents: 2 }, { signal: gone.signal }).catch(
+        () => "cancelled",
+      );
       const { requestId } = await openNext(around.test, around.key, agent);
       gone.abort();
       expect(await cancelled).toBe("cancelled");
