@@ -11,7 +11,7 @@ import { breaking, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { answerOf, newCall, runHookHere } from "#support/hook-process";
 import { setupTestApp } from "#support/setup-app";
-import { keepRecord, type Spool } from "./record";
+import { keepRecord, openSpool, type Spool } from "./record";
 import { writeNote } from "./tools";
 
 const { test } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "1000" });
@@ -256,6 +256,7 @@ describe("while the service is away, calls", () => {
     await end("five", noAnswer);
     const io = { ...nodeIo, machine: nodeMachine(undefined) } as Spool["io"];
     const spool: Spool = { io, folder: await findFolder(), room: 1 };
+    expect(openSpool(io, "http://localhost", agent).room).toBe(10_000);
     const record = { agent_slug: agent, action: "x", inputs_hash: "x" };
     expect(await keepRecord(spool, record)).toBe(false);
     later();
