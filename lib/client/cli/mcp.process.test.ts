@@ -67,7 +67,7 @@ const call = async (client: Client, name: string, input: Record<string, unknown>
   (await client.callTool({ name, arguments: input })) as unknown as Result;
 /** The first SDK takes a schema before them. */
 const callWith = async (client: Client, name: string, input: Record<string, unknown>, options: object) => {
-  const given = (client instanceof FormerClient ? [undefined, options] : [options]) as [];
+  const given = (client instanceof FormerClient ? [undefined, options] : [options]) as unknown as [];
   return (await client.callTool({ name, arguments: input }, ...given)) as unknown as Result;
 };
 

@@ -197,7 +197,7 @@ function addTomlHooks(file: string, text: string, entries: readonly (readonly [s
     .join("")
     .trimEnd();
   const own = entries.map(([type, entry]) => {
-    // Of two hooks with one name a project's counts: it must not be able to guess this one.
+    // A project replaces a hook of the same name: it must not be able to guess this one.
     const name = `countersign-${type}-${canonicalHash(entry).slice(0, 16)}`;
     const lines = Object.entries({ name, type, ...entry }).map(
       ([key, value]) => `${key} = ${JSON.stringify(value)}`,
