@@ -1,12 +1,14 @@
 /** Rejections before a human is asked, and who is still asked after a gate was aborted. */
 import { describe, expect, it, vi } from "vitest";
 import { attestBody } from "#lib/api/schemas/attest";
+import type { Service } from "#lib/client/api/transport";
 import { createCountersign } from "#lib/client/create";
 import { gateToolAcrossRuns as aiTool } from "#lib/client/frameworks/ai-sdk";
 import { gateNode } from "#lib/client/frameworks/langgraph";
 import { gateToolAcrossRuns as openAiTool } from "#lib/client/frameworks/openai-agents";
 import type { AttestationExtras, AttestRequest, AuthorizeRequest } from "#lib/client/index";
 import type { GatedAction } from "./gate";
+import { createMcpGate, type McpMessage } from "./mcp-gate";
 
 const action: GatedAction = { agent_slug: "payer", action: "Pay", runId: "run", callId: "call" };
 const inputs = { cents: 100 };
@@ -208,5 +210,45 @@ describe("a request is cancelled if the gate is aborted", () => {
     await expect(gated).rejects.toThrow("enough");
     expect(sent.at(-1)?.what).toBe("DELETE /v1/authorize/areq_1");
     expect(onRequest).not.toHaveBeenCalled();
+  });
+});
+
+describe("a gate before an MCP server", () => {
+  const open = () => {
+    const [hashes, sent]: [string[], McpMessage[]] = [[], []];
+    const gate = createMcpGate(
+      {
+        service: { randomUuid: () => "run" } as unknown as Service,
+        describe: () => ({ agent_slug: "a", action: "x" }),
+        isAsked: () => false,
+        record: async () => undefined,
+        isAccepted: async (_tool, hash) => hashes.push(hash) > 0,
+        tell: () => undefined,
+      },
+      { toClient: () => undefined, toServer: (message) => void sent.push(message) },
+    );
+    return { gate, hashes, sent };
+  };
+
+  it("knows a tool by its description and its schemas", async () => {
+    const { gate, hashes } = open();
+    const tool = { name: "pay", description: "Pays.", inputSchema: { type: "object" } };
+    const changed = [{ description: "Pay." }, { inputSchema: {} }, { outputSchema: {} }, { annotations: {} }];
+    for (const more of [{}, { _meta: { x: 1 } }, ...changed]) {
+      gate.fromClient({ id: 1, method: "tools/list" });
+      await gate.fromServer({ id: 1, result: { tools: [{ ...tool, ...more }] } });
+    }
+    expect(hashes).toHaveLength(6);
+    expect(new Set(hashes).size, "_meta alone is no change").toBe(5);
+  });
+
+  it("passes on that the client cancels a call which the server has begun", async () => {
+    const { gate, sent } = open();
+    gate.fromClient({ id: 7, method: "tools/call", params: { name: "read" } });
+    await gate.fromServer({ id: sent[0]?.id ?? "", result: { tools: [] } });
+    await expect.poll(() => sent.map(({ method }) => method)).toEqual(["tools/list", "tools/call"]);
+    const cancelled = { method: "notifications/cancelled", params: { requestId: 7 } };
+    gate.fromClient(cancelled);
+    expect(sent.at(-1)).toEqual(cancelled);
   });
 });
