@@ -93,6 +93,15 @@ async function relayTo(base: string) {
   return Object.assign(relay, { base: listening.base, close: () => listening.close() });
 }
 
+it("has programs without verifier, prover and Zod", async () => {
+  const sizes = ["countersign-hook.cjs", "countersign-hook.mjs"].map(
+    async (name) => (await stat(`dist/${name}`)).size,
+  );
+  const [relay = 0, hook = 0] = await Promise.all(sizes);
+  expect(relay).toBeLessThan(6_000);
+  expect(hook).toBeLessThan(170_000);
+});
+
 describe("the resident helper", () => {
   it("is started by the first call, for its user alone, and answers the next ones as the hook's own process", async () => {
     expect(await numberOf()).toBe(null);
@@ -305,6 +314,10 @@ describe("a hook of type http", () => {
     await expect.poll(readStatus).toBe("cancelled");
     child?.kill("SIGTERM");
     expect(await ended).toMatchObject({ code: 0 });
+    const agents = [process.execPath, "-p", "process.env.COUNTERSIGN_HOOK_TOKEN"];
+    const { out } = await runProgram(["serve", ...options, "--", ...agents], "");
+    expect(out).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(out.trim(), "another at each start").not.toBe(token);
   });
 
   it("gives its token to the agent that it starts, and ends with it, as it ended", async () => {
