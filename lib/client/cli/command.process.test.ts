@@ -596,6 +596,9 @@ describe("countersign.mjs", () => {
       code: 0,
       out: expect.stringMatching(/^usage/),
     });
+    const helped = await shell("node countersign.mjs hook --help");
+    expect(helped.out).toMatch(/^usage: countersign hook --agent .*\n\nhook serve {2}.*\n\nExit codes/s);
+    expect(helped.out).not.toMatch(/countersign attest|^(?:attest|mcp gate|doctor)\b/m);
     expect(await shell("node countersign.mjs attest")).toMatchObject({ code: 2 });
     const unread = await shell("node countersign.mjs --help >/dev/full");
     expect(unread).toEqual({ code: 2, out: expect.stringMatching(/^ENOSPC: [^\n]+\n$/) });

@@ -73,12 +73,26 @@ export async function runCommand(argv: readonly string[], io: ClientIo): Promise
   const [name = "", ...rest] = argv;
   if (name === "verify") return runVerifier(addBase(rest, io.serviceUrl), io, "countersign verify");
   if (argv.includes("--help") || name === "help") {
-    io.print(usage);
+    io.print(describeUsage(name === "help" ? rest[0] : name));
     return exitCodes.done;
   }
   const spec = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (spec !== undefined) return runSpec(io, spec, rest);
   return runSpec(io, unknown(name), []);
+}
+
+/** The lines and sections of one command, with what is said of all; everything if it isn't one. */
+function describeUsage(name = ""): string {
+  const [calls = "", ...sections] = usage.split("\n\n");
+  const own = calls.split("\n").filter((line) => line.split(/[ :]+/).includes(name));
+  if (!Object.hasOwn(commands, name) || own.length === 0) return usage;
+  const isOwn = (section: string) => {
+    const [head = ""] = section.split(/ {2}|\n/);
+    return /^(?:Environment|For every|Exit)/.test(head) || head.split(/,? /).includes(name);
+  };
+  return [`usage: ${own.map((line) => line.slice(7)).join("\n       ")}`, ...sections.filter(isOwn)].join(
+    "\n\n",
+  );
 }
 
 /** The usage error of a command that isn't there. */
