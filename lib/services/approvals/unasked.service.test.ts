@@ -12,7 +12,6 @@ import {
 } from "#lib/api/schemas/authorization-state";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
-import { canonicalJson } from "#lib/protocol/encoding/canonical-json";
 import { type RuleContext, ruleContextHash, rulesetHash } from "#lib/protocol/policy/rule-context";
 import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { DecidedOtherwise } from "#lib/services/approvals/request/decide-automatically";
@@ -23,7 +22,6 @@ import {
   type Made,
   requestAuthorization,
 } from "#lib/services/approvals/request/request";
-import { RulesOverdueError } from "#lib/services/policies/engine";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
@@ -397,33 +395,6 @@ describe("what decides without people", () => {
       );
       expect(rows).toEqual([]);
       expect((await test.call("GET", `/v1/agent/${slug}`)).status).toBe(404);
-    });
-
-    it("hold the log up for one call at a time where they take long, however many come at once", async () => {
-      await put('@id("all") permit (principal, action == Action::"act", resource);');
-      expect((await request({ tool: "pay" })).made.status).toBe("approved");
-      const { context } = test.app;
-      const known = new Set<string>();
-      let overdue = 0;
-      const rules: typeof context.rules = {
-        ...context.rules,
-        evaluate: async (from, sent, fallback, patienceMs) => {
-          if (patienceMs !== undefined && !known.has(canonicalJson(sent.context))) {
-            overdue += 1;
-            throw new RulesOverdueError();
-          }
-          known.add(canonicalJson(sent.context));
-          return context.rules.evaluate(from, sent, fallback);
-        },
-      };
-      const principal = { kind: "key", organizationId, keyId, isTest: true, ip: "192.0.2.1" };
-      const made = Array.from({ length: 20 }, (_, i) => {
-        const body = { agent_slug: slug, action: "Pay", tool: "pay", context: { i: `${i}` } };
-        const input = { principal, body, hold: null } as unknown as AuthorizeInput;
-        return requestAuthorization({ ...context, rules }, input);
-      });
-      expect((await Promise.all(made)).map(({ status }) => status)).toEqual(made.map(() => "approved"));
-      expect(overdue).toBe(1);
     });
 
     it("decide nothing for a key that was revoked after it was read", async () => {

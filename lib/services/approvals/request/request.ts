@@ -1,6 +1,5 @@
 /** POST /v1/authorize: one transaction reads what concerns a request, judges and stores it, and decides it if nobody is asked. */
 
-import { LRUCache } from "lru-cache";
 import { type Actor, type KeyPrincipal, toActor } from "#lib/api/http/context";
 import { completeIdempotent, type IdempotencyHold } from "#lib/api/http/idempotency";
 import type { AuthorizeResponse } from "#lib/api/schemas/authorization-state";
@@ -482,45 +481,22 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
 
 /** Rules and standing approvals may change between a look and its transaction: then the request is looked at again. */
 const maxAttempts = 5;
-/**
- * Tools of agents whose last call nobody was asked about: the next is decided without a look before its transaction. False
- * for a while after one where people were asked after all, which a transaction of the log then was for nothing.
- */
-const unasked = new LRUCache<string, boolean>({ max: 10_000, ttl: 600_000 });
-/** Organizations with such a call under way. The log waits while its rules are evaluated, so their other calls look. */
-const unlooked = new Set<string>();
-
-async function isForPeople(
-  context: Context,
-  { principal: { organizationId }, body }: AuthorizeInput,
-): Promise<boolean> {
-  const standing = await readStanding(context.database.db, organizationId, body);
-  return (await previewDecision(context, organizationId, body, standing)).verdict === "ask";
-}
 
 export async function requestAuthorization(
   context: Context,
   input: AuthorizeInput,
 ): Promise<AuthorizeResponse> {
   const { principal, body } = input;
-  const { organizationId } = principal;
   requireReceiver(context, "callback_url", body.callback_url);
   requireOwnLevel(context, body);
-  const name = JSON.stringify([organizationId, body.agent_slug, body.tool]);
   for (let attempt = 1; ; attempt += 1) {
-    const isUnlooked = attempt === 1 && unasked.get(name) === true && !unlooked.has(organizationId);
+    const standing = await readStanding(context.database.db, principal.organizationId, body);
     try {
-      if (isUnlooked) unlooked.add(organizationId);
-      else if (await isForPeople(context, input)) return await createPendingRequest(context, input);
-      const answer = await decideUnasked(context, input);
-      if (!unasked.has(name)) unasked.set(name, true);
-      return answer;
+      const { verdict } = await previewDecision(context, principal.organizationId, body, standing);
+      return await (verdict === "ask" ? createPendingRequest : decideUnasked)(context, input);
     } catch (error) {
-      unasked.set(name, false);
       const mayChange = error instanceof DecidedOtherwise || error instanceof RulesOverdueError;
       if (!mayChange || attempt === maxAttempts) throw error;
-    } finally {
-      if (isUnlooked) unlooked.delete(organizationId);
     }
   }
 }
