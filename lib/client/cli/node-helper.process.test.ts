@@ -233,6 +233,20 @@ describe("the resident helper", () => {
     await expect.poll(isOther).toBe(true);
   });
 
+  it("reads its key for each call", async () => {
+    await startHelper();
+    const number = await numberOf();
+    const own = path.join(home, "key");
+    const { argv, before } = newCall(around.folder);
+    const ask = () =>
+      runProgram(["--url", around.service.base, "--key-file", own, ...argv, "--timeout", "1"], before);
+    await writeFile(own, "cs_test_another", { mode: 0o600 });
+    expect(await ask()).toMatchObject({ code: 2, err: expect.not.stringContaining("/approve/") });
+    await copyFile(keyFile, own);
+    expect((await ask()).err).toContain("/approve/");
+    expect(await numberOf()).toBe(number);
+  });
+
   it("ends when it is idle, or its program is gone", async () => {
     const ended = runProgram(["serve", "--idle", "1"], "");
     expect(await ended).toMatchObject({ code: 0 });

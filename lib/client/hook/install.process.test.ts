@@ -1,6 +1,8 @@
 /** Guarantee: the hook is where the agent can't replace it, in settings that the agent reads, and proven to be live. */
 import { spawn } from "node:child_process";
 import { chmod, copyFile, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { approveUnproven, openNext } from "#support/authorizations";
@@ -575,6 +577,18 @@ describe("countersign doctor", () => {
     expect(out).toMatch(/^warning {2}\S+hook\.key can be read by this user/m);
     expect(out).toMatch(/^ok {7}http:\S+ answers$/m);
     expect(out).not.toMatch(/^fault/m);
+  });
+
+  it("warns of a clock that is wrong", async () => {
+    await installThere(["--ask", "Bash"]);
+    const server = createServer((_, response) => {
+      response.setHeader("date", new Date(Date.now() - 3_600_000).toUTCString()).end("{}");
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    await change(around.service.base, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const { out } = await examine();
+    server.close();
+    expect(out).toMatch(/^warning {2}this machine's clock and the service's differ by 36\d\d seconds$/m);
   });
 
   it.each<[string, string[], () => Promise<unknown>, RegExp]>([
