@@ -24,7 +24,7 @@ import {
   writePackReport,
 } from "#lib/protocol/pack/pack-report";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
-import { createZipWriter } from "#lib/services/packs/pack";
+import { createZipWriter } from "#lib/services/packs/zip-writer";
 
 export type PackedFiles = Map<string, Uint8Array>;
 // biome-ignore lint/suspicious/noExplicitAny: answers as they come, to be broken in every way

@@ -209,9 +209,9 @@ export const grants = pgTable(
 );
 
 /*
- * Who is notified of authorization requests. Notices are the outbox of their mails: lib/services/approvals/request/
- * notify-approvers.ts and a trigger write them in the transaction that makes or ends the request, so neither is ever without the other. They hold
- * no content: a mail is written from the request when it is sent.
+ * Who is notified of authorization requests. Notices are the outbox of their mails: notify-approvers.ts (in
+ * lib/services/approvals/request) and a trigger write them in the transaction that makes or ends the request, so neither is
+ * ever without the other. They hold no content: a mail is written from the request when it is sent.
  */
 
 /** People and groups, whose names share one namespace. */

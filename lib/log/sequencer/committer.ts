@@ -70,9 +70,15 @@ const lockedBatches = 64;
 export class BuiltOnOther extends Error {}
 
 export interface Committer {
-  /** Begins when nothing is under way. `isAnew`: from the database alone. Throws Refused if nothing was stored because something had changed. */
+  /**
+   * Begins when nothing is under way. `isAnew`: from the database alone. Throws Refused if nothing was stored because
+   * something had changed.
+   */
   commit(batch: QueuedEntry[], isAnew: boolean, isGroup?: boolean): Promise<Outcome[]>;
-  /** Rejects with BuiltOnOther too; null if the batch can't go directly. `isBehind`: behind the one under way, of which there is one. */
+  /**
+   * Rejects with BuiltOnOther too; null if the batch can't go directly. `isBehind`: behind the one under way, of which
+   * there is one.
+   */
   send(batch: QueuedEntry[], isBehind: boolean): Promise<Outcome[]> | null;
   /** The places that are known with the head; undefined if it isn't. */
   places(): KnownHead["places"] | undefined;

@@ -2,7 +2,7 @@
 import { constants, crc32, deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createZipWriter } from "#lib/services/packs/pack";
+import { createZipWriter } from "#lib/services/packs/zip-writer";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { concatBytes, utf8Decode, utf8Encode } from "./bytes";
 import {

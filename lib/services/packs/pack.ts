@@ -3,8 +3,6 @@
  * somebody who checks them without this service. Written file by file; what is kept meanwhile is a row for each entry.
  */
 
-import { promisify } from "node:util";
-import { crc32, deflateRaw, deflateRawSync } from "node:zlib";
 import { and, asc, eq, inArray, isNotNull, lte, or } from "drizzle-orm";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { LoggedStatement, RecordResponse, StatementsResponse } from "#lib/api/schemas/record";
@@ -23,25 +21,15 @@ import {
 } from "#lib/protocol/approval/attention";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import {
-  encodeZipEnd,
-  encodeZipHeader,
-  maxZipBytes,
-  maxZipFiles,
-  type PlacedFile,
-} from "#lib/protocol/encoding/zip";
 import { type PackEntry, readPackEntry } from "#lib/protocol/pack/pack-entries";
 import {
   agentFolder,
-  describeFile,
   describePack,
   encodeManifest,
   encodePackJson,
-  maxPackBytes,
   maxPackEntries,
   numberedFile,
   PACK_VERSION,
-  type PackedFile,
   type PackFacts,
   type PackPeriod,
   packFiles,
@@ -77,6 +65,7 @@ import {
   type PackRange,
   readEntryRows,
 } from "./entry";
+import { createZipWriter, deflate, type ZipWriter } from "./zip-writer";
 
 /*
  * The signed count with which an evidence pack ends: only the service's own statement about the last number, with its
@@ -151,48 +140,6 @@ function endWithCount({ from, to }: PackPeriod, counted: Counted, now: Date): Pa
   if (end >= to) return { from, to };
   if (end <= from) throw fieldError("validation_error", "from", "must not be in the future");
   return { from, to: end };
-}
-
-/* A ZIP archive (lib/protocol/encoding/zip.ts) as it is sent: each file goes out when it is there, and only the directory is kept. */
-
-const deflateAside = promisify(deflateRaw);
-/** Below it, to ask another thread takes longer than to deflate: 0.2 ms for a receipt, of which 0.07 are deflate's. */
-const largeBytes = 32 * 1024;
-
-const deflate = async (bytes: Uint8Array): Promise<Uint8Array> =>
-  bytes.length < largeBytes ? deflateRawSync(bytes) : deflateAside(bytes);
-
-export interface ZipWriter {
-  files: readonly PackedFile[];
-  /**
-   * The bytes to send. `deflated`: of the bytes, if they were deflated before. Throws RangeError if the archive would be
-   * too large for its format.
-   */
-  add(name: string, bytes: Uint8Array, deflated?: Uint8Array): Promise<Uint8Array>;
-  end(): Uint8Array;
-}
-
-export function createZipWriter(): ZipWriter {
-  const placed: PlacedFile[] = [];
-  const files: PackedFile[] = [];
-  let offset = 0;
-  let total = 0;
-  return {
-    files,
-    add: async (name, bytes, given) => {
-      const deflated = given ?? (await deflate(bytes));
-      const file = { name, crc: crc32(bytes), size: bytes.length, deflatedSize: deflated.length };
-      const sent = Buffer.concat([encodeZipHeader(file), deflated]);
-      total += bytes.length;
-      if (total > maxPackBytes || placed.length === maxZipFiles || offset + sent.length > maxZipBytes)
-        throw new RangeError("the archive would be too large");
-      placed.push({ ...file, offset });
-      files.push(describeFile(name, bytes));
-      offset += sent.length;
-      return sent;
-    },
-    end: () => encodeZipEnd(placed),
-  };
 }
 
 /** The rows of a snapshot of more agents would be most of the pack. */
