@@ -46,7 +46,9 @@ function Proposal({ rules, warnings, isAuthor, isOnlyOwner }: ProposalProps) {
         {proposal.author} proposed this change: mode {describeChange(proposal, rules.rules)}.
       </p>
       <RulesDiff before={rules.rules?.text ?? ""} after={proposal.text} label="The proposed change" />
-      <RulesWarnings warnings={warnings} />
+      <div className="mt-3 flex flex-col gap-3 empty:hidden">
+        <RulesWarnings warnings={warnings} />
+      </div>
       <div className="mt-4 flex flex-wrap gap-3">
         {isAuthor ? (
           <p className="self-center text-muted text-sm">
