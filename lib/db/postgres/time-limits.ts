@@ -1,4 +1,4 @@
-/** Limits on the time of PostgreSQL's statements, locks and transactions: set for a session, or for each transaction of a pooler. */
+/** Limits on the time of PostgreSQL's statements, locks and transactions: set for a session, or a pooler's transaction. */
 import type postgres from "postgres";
 
 /* How statements of the hot path are planned. */

@@ -189,7 +189,7 @@ export async function joinByDomain(
   });
 }
 
-/* Sign-in links: the address that a mail has, and one that an operator hands over without mail, also where a provider is enforced. */
+/* Sign-in links: the address that a mail has, and one that an operator hands over, also where a provider is enforced. */
 
 export const signInLinkSeconds = 1800;
 

@@ -1,4 +1,4 @@
-/** The endpoints of an organization: created, changed and deleted, by its keys and its members; and the keys that they sign with. */
+/** An organization's endpoints: created, changed and deleted, by its keys and its members; and the keys that they sign with. */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import { type Principal, toActor } from "#lib/api/http/context";
