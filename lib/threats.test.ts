@@ -12,11 +12,13 @@ const rows = readFileSync("docs/threats.md", "utf8")
   .map((line) => line.split(" | ").map((cell) => cell.trim().replace(/^\| /, "")));
 
 describe("the table of threats", () => {
-  it("has its rows, each threat once, each with a test", () => {
+  it("has its rows, each threat once, each with tests, once too", () => {
     const threats = rows.map(([threat]) => threat);
     expect(threats.length).toBeGreaterThan(40);
     expect(threats.filter((threat, place) => threats.indexOf(threat) !== place)).toEqual([]);
     expect(rows.filter(([, tests = ""]) => !/`[^`]+\.(?:test|spec)\.tsx?`/.test(tests))).toEqual([]);
+    const named = rows.map(([, tests = ""]) => tests.match(/`[^`]+`/g) ?? []);
+    expect(named.flatMap((tests) => tests.filter((test, place) => tests.indexOf(test) !== place))).toEqual([]);
   });
 
   it.each(mutations)("$threat: taking a defence out of $file is judged by a test of its row", (mutation) => {

@@ -41,6 +41,11 @@ async function keepZkKeyWithDash(home: Record<string, string>): Promise<void> {
   }
 }
 
+/** Module that puts the clock of a program's machine forward. */
+const hourAhead = `data:text/javascript,${encodeURIComponent(
+  "const { now } = Date; Date.now = () => now() + 3_600_000; globalThis.Date = class extends Date { constructor(...of) { super(...(of.length ? of : [Date.now()])); } };",
+)}`;
+
 describe.each(databaseKinds)("keys (%s)", (kind) => {
   it("rotates the attestation key: what it signed stays valid, and it names its successor", async () => {
     const home = await makeHome(kind);
@@ -82,7 +87,13 @@ describe.each([anyKind])("keys of every kind (%s)", (kind) => {
     const first = await start(kind, home);
     const { key } = await first.createKey();
     const before = (await attest(first, key, { enable_zk: true })).body;
-    const { test, ...result } = await runBeside(kind, first, home, ["keys", ["rotate", "zk"]]);
+    const { test, ...result } = await runBeside(
+      kind,
+      first,
+      // The embedded database has the machine's clock.
+      kind === "embedded" ? home : { ...home, NODE_OPTIONS: `--import=${hourAhead}` },
+      ["keys", ["rotate", "zk"]],
+    );
     expectExit(result, 0);
     const after = (await attest(test, key, { enable_zk: true })).body;
     const kidOf = ({ payload }: { payload: string }) => JSON.parse(payload).predicate.zk.kid;
@@ -91,6 +102,8 @@ describe.each([anyKind])("keys of every kind (%s)", (kind) => {
     expect(await isValid(test, after.attestation_id)).toBe(true);
     const { body } = await test.call("GET", "/v1/pubkey");
     expect(body.zk.kid).toBe(kidOf(after));
+    const dated = body.key_events.map((one: { payload: string }) => JSON.parse(one.payload).predicate.at);
+    expect(dated.sort().at(-1) < new Date().toISOString(), "by the database's clock").toBe(true);
     expect(body.zk.keys.map((one: { status: string }) => one.status).sort()).toEqual(["active", "retired"]);
   });
 

@@ -94,7 +94,13 @@ export async function openSharedClock(database: Queried, logger: Logger): Promis
   };
 }
 
-/** Database's clock, in whole milliseconds that are over. */
+/**
+ * Database's clock, in whole milliseconds that are over: a column would round it up, past what comes next. `now()` is when a
+ * transaction began, which may be long ago if it has waited for a lock.
+ */
+export const databaseNow = sql`date_trunc('milliseconds', clock_timestamp())`;
+
+/** The same, for what is signed before it is stored. */
 export async function readDatabaseTime(executor: Executor): Promise<Date> {
   const [row] = await queryRows<{ ms: string }>(
     executor,

@@ -4,6 +4,7 @@ import path from "node:path";
 import { desc, eq, sql } from "drizzle-orm";
 import { type Executor, queryRows } from "#lib/db/client";
 import { logCheckpoints } from "#lib/db/schema";
+import { openSharedClock, type SharedClock } from "#lib/db/shared-clock";
 import { type Env, readEnv } from "#lib/env";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { createLogSequencer, type LogSequencer } from "#lib/log/sequencer/sequencer";
@@ -29,6 +30,7 @@ export async function withCommandContext<T>(work: (opened: CommandContext) => Pr
     throw new Error(`There is no database in ${env.DATA_DIR}. Start the service first, or set DATA_DIR.`);
   const opened = await openLog(env);
   const { database, guard, lock, store, source, firstOrigin } = opened;
+  let sharedClock: SharedClock | undefined;
   try {
     const open = await readOpenHead(database.db).catch((cause: unknown) => {
       throw new Error("This database is empty. Start the service on it first.", { cause });
@@ -37,8 +39,10 @@ export async function withCommandContext<T>(work: (opened: CommandContext) => Pr
     const openSequencer = (logSigner: Signer) =>
       createLogSequencer({ database, keys: { logSigner }, guard, lock, random: createRandom(), logger });
     const { found } = await preferActive(database.db, source);
-    return await work({ ...opened, env, clock: () => new Date(), found, openSequencer });
+    sharedClock = await openSharedClock(database, logger);
+    return await work({ ...opened, env, clock: sharedClock.now, found, openSequencer });
   } finally {
+    sharedClock?.close();
     lock?.close();
     store?.close();
     await database.close();

@@ -10,6 +10,7 @@ import { and, asc, count, eq, gt, isNotNull, isNull, lt, sql } from "drizzle-orm
 import { type Actor, type MemberPrincipal, toActor, type UserPrincipal } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { approvers, organizations, passkeyChallenges, passkeys, sessions, users } from "#lib/db/schema";
+import { databaseNow } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import { base64UrlDecode, isUuid, utf8Decode, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -324,7 +325,8 @@ export async function finishEnrolment(
         approver_id: approver.id,
         name,
         salt,
-        created_at: context.clock(),
+        // Signed in rosters, whose own time is later.
+        created_at: databaseNow,
       })
       .onConflictDoNothing({ target: passkeys.credential_id })
       .returning({ id: passkeys.id });

@@ -150,6 +150,19 @@ describe("the roster of an organization", () => {
     ]);
   });
 
+  it("has the database's times, which approvals are compared with, whatever the process's clock says", async () => {
+    const ana = await approver("Ana");
+    const { clock } = context;
+    for (const [index, shiftMs] of [3_600_000, -3_600_000].entries()) {
+      context.clock = () => new Date(clock().getTime() + shiftMs);
+      await enrol(ana).finally(() => (context.clock = clock));
+      const { head, entries } = await last();
+      const times = [...entries.map(({ since }) => since).sort(), head.changed_at, clock().toISOString()];
+      expect(times).toHaveLength(index + 3);
+      expect(times).toEqual(times.toSorted());
+    }
+  });
+
   it("ends a person's passkeys with the person, by whatever way they go", async () => {
     const ana = await approver("Ana");
     const passkey = await enrol(ana);

@@ -17,6 +17,7 @@ import {
   rosters,
   staleRosters,
 } from "#lib/db/schema";
+import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import { claimDue, createDueWork } from "#lib/jobs/due-work";
 import {
@@ -302,7 +303,7 @@ export interface StoredRoster extends RosterState {
 }
 
 interface RosterItem extends LogEntry {
-  context: Pick<AccountsContext, "clock" | "random">;
+  context: Pick<AccountsContext, "random">;
   organizationId: string;
   /** Under the head's lock. */
   made: (RosterState & { head: RosterHead; changes: RosterChange[] }) | null;
@@ -358,7 +359,7 @@ async function admitOne(tx: Executor, item: RosterItem): Promise<AppError | null
     organization: organizationId,
     number: (last?.head.number ?? 0) + 1,
     previous: last?.hash ?? null,
-    changed_at: context.clock().toISOString(),
+    changed_at: (await readDatabaseTime(tx)).toISOString(),
   });
   item.made = { ...state, head, changes: describeChanges(last, state) };
   return null;
@@ -382,7 +383,7 @@ function requireMade({ made }: RosterItem): NonNullable<RosterItem["made"]> {
 
 async function store(tx: Executor, placed: Placed<RosterItem>[]): Promise<void> {
   for (const { item, logId, receipt, sealed } of placed) {
-    const { organizationId, context } = item;
+    const { organizationId } = item;
     const { head, entries, details, changes } = requireMade(item);
     await tx.insert(rosters).values({
       organization_id: organizationId,
@@ -398,7 +399,6 @@ async function store(tx: Executor, placed: Placed<RosterItem>[]): Promise<void> 
       signature: sealed.signature,
       envelope_signature: sealed.envelopeSignature,
       signed_by: item.keyId,
-      created_at: context.clock(),
     });
     await unmark(tx, organizationId);
     const facts = `"number":${head.number},"roster_hash":"${rosterHash(head)}"`;

@@ -6,8 +6,8 @@
 import { sql } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type AuthorizationState, authorizationState } from "#lib/api/schemas/authorization-state";
+import { databaseNow } from "#lib/db/shared-clock";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
-import { databaseNow } from "#lib/services/approvals/rows";
 import type { TestAnswer } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -23,6 +23,7 @@ import type { AuthorizationState, PreviouslyDenied } from "#lib/api/schemas/auth
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import type { Database, Executor } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations, plantedRequests } from "#lib/db/schema";
+import { databaseNow } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import { hashQuestions, type Question } from "#lib/protocol/approval/amendment";
 import type { Approval, ApprovalRequest } from "#lib/protocol/approval/approval";
@@ -45,12 +46,6 @@ import type { Context } from "./context";
 
 export const authorizationNotFound = () =>
   new AppError("authorization_not_found", "no authorization request has this id");
-
-/**
- * In whole milliseconds that are over, as `readDatabaseTime`: a column would round it up, past what comes next.
- * `now()` is when a transaction began, which may be long ago if it has waited for a lock.
- */
-export const databaseNow = sql`date_trunc('milliseconds', clock_timestamp())`;
 
 export const isOpen = and(
   eq(authorizationRequests.status, "pending"),

@@ -377,9 +377,7 @@ async function tryAccept(
     throw refused(
       "it no longer follows from the organization's decisions, one of which was refused, changed or erased meanwhile: deny it",
     );
-  const time = await readDatabaseTime(db);
-  // The process that logged the roster has a clock of its own.
-  const now = new Date(Math.max(time.getTime(), Date.parse(person.approver?.since ?? "") || 0));
+  const now = await readDatabaseTime(db);
   const before = present.flatMap((one) => one.records);
   const records = toRecords(person, now.toISOString());
   checkBeside(row, before, records, await readAmenderGroups(db, request));

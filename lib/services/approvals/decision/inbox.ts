@@ -19,7 +19,7 @@ import {
   plantedRequests,
   requestApprovers,
 } from "#lib/db/schema";
-import { readDatabaseTime } from "#lib/db/shared-clock";
+import { databaseNow, readDatabaseTime } from "#lib/db/shared-clock";
 import {
   type ApprovalRequest,
   bindRequest,
@@ -47,7 +47,6 @@ import { chooseEnvironment, isEnded, readPage } from "#lib/services/approvals/re
 import {
   type AuthorizationRow,
   approvalUrl,
-  databaseNow,
   describeDenied,
   explainRowBriefly,
   type FoundAuthorization,

@@ -62,8 +62,6 @@ export interface ProvenApprover {
   /** All of the object's entry but when it was verified. */
   record: Omit<PasskeyApproval, "verified_at">;
   enrolled: Enrolled;
-  /** ISO 8601: nothing of it was so before. */
-  since: string;
 }
 
 async function readRequesterEmail(executor: Executor, keyId: string): Promise<string | null> {
@@ -181,7 +179,6 @@ export async function proveApprover(
       passkeyId: proof.passkeyId,
       use,
     },
-    since: head.changed_at,
   };
 }
 

@@ -5,7 +5,7 @@
 import { and, eq, gt, isNull, lte, or, type SQL } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { looks, plantedRequests, plantedStatements } from "#lib/db/schema";
-import { readDatabaseTime } from "#lib/db/shared-clock";
+import { databaseNow, readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import { type LogEntry, type LogEntryKind, signStatement, submitSigned } from "#lib/log/sequencer/entry";
 import {
@@ -19,7 +19,6 @@ import {
 import { hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
 import type { Context } from "#lib/services/approvals/context";
-import { databaseNow } from "#lib/services/approvals/rows";
 import { countApprover, type Enrolled } from "./passkey-approval";
 
 /* A schedule or an opening on its way to the log. */

@@ -4,7 +4,7 @@ import { type Actor, type Principal, toActor } from "#lib/api/http/context";
 import type { SentAssertion } from "#lib/api/schemas/approval-view";
 import type { Executor } from "#lib/db/client";
 import { authorizationRequests, grants } from "#lib/db/schema";
-import { readDatabaseTime } from "#lib/db/shared-clock";
+import { databaseNow, readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import type { LogEntry, LogEntryKind } from "#lib/log/sequencer/entry";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
@@ -21,7 +21,6 @@ import { wakeupName } from "#lib/services/approvals/read";
 import {
   type AuthorizationRow,
   authorizationNotFound,
-  databaseNow,
   findAuthorization,
   isOpen,
   isRevocable,

@@ -6,6 +6,7 @@ import type { AuthorizeResponse } from "#lib/api/schemas/authorization-state";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
 import { type Executor, pipeline } from "#lib/db/client";
 import { authorizationRequests } from "#lib/db/schema";
+import { databaseNow } from "#lib/db/shared-clock";
 import { AppError, fieldError } from "#lib/errors";
 import { requireReceiver } from "#lib/jobs/guarded-request";
 import { amountUnits } from "#lib/protocol/approval/amount";
@@ -27,7 +28,6 @@ import { describeMade, expectedEnvironment } from "#lib/services/approvals/read"
 import {
   approvalUrl,
   countPending,
-  databaseNow,
   describeRequired,
   findPreviouslyDenied,
 } from "#lib/services/approvals/rows";

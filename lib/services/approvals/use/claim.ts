@@ -3,6 +3,7 @@ import { and, eq, isNull, sql } from "drizzle-orm";
 import { type Principal, toActor } from "#lib/api/http/context";
 import { type Database, type Executor, queryRows } from "#lib/db/client";
 import { agents, authorizationRequests } from "#lib/db/schema";
+import { databaseNow } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import { isSameAgentKey } from "#lib/protocol/approval/approval";
 import { recordAudit } from "#lib/services/accounts/audit";
@@ -20,7 +21,6 @@ import {
 import {
   type AuthorizationRow,
   authorizationNotFound,
-  databaseNow,
   isUsable,
   parseRequest,
 } from "#lib/services/approvals/rows";
