@@ -66,7 +66,7 @@ export interface LogEntry {
   replacesKeyId?: string | undefined;
   /** The batch calls it before it locks anything but the head. It throws if the caller may no longer do this. */
   lockAndRecheckKey?: ((tx: Executor) => Promise<void>) | undefined;
-  /** Who pays for it if it is refused: an owner's items go into batches of their own for a while. */
+  /** Quarantine key: if the database's functions refuse the item, its owner's go into batches of their own for a while. */
   owner?: string | undefined;
 }
 

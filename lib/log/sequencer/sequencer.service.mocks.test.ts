@@ -104,6 +104,21 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     expect(await readSize()).toBe(before + 7);
   });
 
+  it("lets an owner's items go with the others' after a kind refused one, which no batch had to be made again for", async () => {
+    const { log } = test.app.context;
+    const send = (items: TestItem[]) =>
+      Promise.allSettled(items.map((item) => log.submit(testKind, { ...item, owner: "one" })));
+    expect((await send([makeItem({ isEmpty: true }), makeItem()])).map(({ status }) => status)).toEqual([
+      "rejected",
+      "fulfilled",
+    ]);
+    const [own, other] = await Promise.all([
+      log.submit(testKind, makeItem({ owner: "one" })),
+      log.submit(testKind, makeItem({ owner: "another" })),
+    ]);
+    expect(own.receipt.checkpoint).toBe(other.receipt.checkpoint);
+  });
+
   it("refuses only the items that a key signed which is not the active one", async () => {
     const { log } = test.app.context;
     const items = [

@@ -102,22 +102,20 @@ export function createPreSigning(
   };
 }
 
-/* After an item was refused, its owner's items go apart from the others' for a while: most refusals come in numbers. */
+/*
+ * An attestation that the database refuses makes its whole batch go a second time. Its owner's items then go into batches of
+ * their own for a while: most refusals come in numbers, and an owner holds up one of so many batches of the others at most.
+ * What a kind's `admit` refuses costs the others nothing.
+ */
 
 const apartBatches = 64;
 
-export interface Quarantine {
-  /** `batches`: how many there have been. What only has to be made again is no refusal. */
-  note(item: LogEntry, error: unknown, batches: number): void;
-  /** The others' items, and those that go apart. */
-  part(batch: QueuedEntry[], batches: number): [QueuedEntry[], QueuedEntry[]];
-}
-
-function createQuarantine(): Quarantine {
+function createQuarantine() {
   const apartUntil = new Map<string, number>();
   return {
-    note({ owner }, error, batches) {
-      if (owner === undefined || !(error instanceof AppError) || error instanceof StaleInputs) return;
+    /** `batches`: how many there have been. What only has to be made again is no refusal. */
+    note({ owner }: LogEntry, error: AppError, batches: number): void {
+      if (owner === undefined || error instanceof StaleInputs) return;
       apartUntil.delete(owner);
       apartUntil.set(owner, batches + apartBatches);
       for (const [other, until] of apartUntil) {
@@ -125,7 +123,8 @@ function createQuarantine(): Quarantine {
         apartUntil.delete(other);
       }
     },
-    part(batch, batches) {
+    /** The others' items, and those that go apart. */
+    part(batch: QueuedEntry[], batches: number): [QueuedEntry[], QueuedEntry[]] {
       if (apartUntil.size === 0) return [batch, []];
       const goesApart = ({ item }: QueuedEntry) =>
         item.owner !== undefined && (apartUntil.get(item.owner) ?? 0) > batches;
@@ -284,10 +283,8 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       return;
     }
     for (const { queued, result } of outcomes) {
-      if (result instanceof Error) {
-        refusedOwners.note(queued.item, result, committer.count());
-        queued.reject(result);
-      } else queued.resolve(result);
+      if (result instanceof Error) queued.reject(result);
+      else queued.resolve(result);
     }
   }
 

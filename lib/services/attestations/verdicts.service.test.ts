@@ -248,6 +248,27 @@ describe("the verdict on an attestation", () => {
     expect(gaps).toEqual([false, false, false, false]);
   });
 
+  it("puts its owner's next attestations into batches of their own", async () => {
+    const one = await owner();
+    const slug = await known(named("apart"), one.key);
+    const next = async () => {
+      const both = [one.key, neighbour].map((as, i) => ({
+        sent: { key: as, body: bodyOf(i === 0 ? slug : "beside") },
+      }));
+      const answers = await attestTogether(both);
+      expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+      return new Set(answers.map(({ body }) => body.log.checkpoint)).size;
+    };
+    await known("beside", neighbour);
+    expect(await next()).toBe(1);
+    const limit = (most: number) =>
+      query("UPDATE api_keys SET attestations_per_day = $2 WHERE id = $1", one.keyId, most);
+    await limit(0);
+    expect((await attest({ key: one.key, body: bodyOf(slug) })).status).toBe(429);
+    await limit(1000);
+    expect(await next()).toBe(2);
+  });
+
   it("gives what only one can have to the first that is stored, not to the first that came", async () => {
     const one = await owner();
     const { key: second } = await test.createKey(

@@ -263,7 +263,6 @@ async function submit(context: Context, wanted: Wanted): Promise<string> {
       actor,
       decidedAt: context.clock(),
       keyId: signer.keyId,
-      owner: organizationId,
       make: async (tx) => {
         amendedBy = await replace(context, tx, wanted, item);
       },

@@ -107,7 +107,6 @@ export async function decideAutomatically<Answer>(
       made: null,
       row: null,
       keyId: signer.keyId,
-      owner: organizationId,
       seal: (place) => sealDecision(signer, requireMade(made), place),
     };
     return made;
