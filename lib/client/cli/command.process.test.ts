@@ -525,6 +525,10 @@ describe("wrong usage", () => {
     [["keys", "info", "more"], "expected no more words"],
     [["agent", "remove"], "the agent commands are"],
     [["agent", "tools", "cli-bot"], "expected <agent> <tool>…"],
+    [
+      ["mcp", "gate", "--url", "https://mcp.example", "--", "bank"],
+      "expected -- and the server's command, or --url",
+    ],
   ])("%j ends with 2 and reaches nobody", async (argv, message) => {
     const fetch: Fetch = () => Promise.reject(new Error("reached"));
     const { code, out, err } = await run(argv, { fetch });
@@ -545,6 +549,9 @@ describe("wrong usage", () => {
     ] as const) {
       expect(await run(argv, around)).toEqual({ code: 2, out: "", err: expect.stringContaining(message) });
     }
+    const gate = ["mcp", "gate", "--agent", "cli-bot", "--url", "https://mcp.example"];
+    const { err } = await run(gate, { serviceUrl: undefined });
+    expect(err, "--url is the MCP server's").toMatch(/^countersign: which service\? Set COUNTERSIGN_URL\n/);
   });
 });
 

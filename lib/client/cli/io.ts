@@ -96,7 +96,6 @@ export const valuedOptions = [
   "count",
   "port",
   "idle",
-  "server",
   "header",
   "accept",
   "rules",
@@ -124,15 +123,19 @@ export const optionalOptions = ["record"] as const satisfies readonly ValuedOpti
 export type ValuedOption = (typeof valuedOptions)[number];
 export type FlagOption = (typeof flagOptions)[number];
 
-export function connect({ io, line }: Command): Service {
-  const given = single(line, "url");
+/** `given`: null for a command whose --url is another address. */
+export function connect(
+  { io, line }: Command,
+  given: string | null | undefined = single(line, "url"),
+): Service {
   const baseUrl = given ?? io.serviceUrl;
-  if (baseUrl === undefined) throw new UsageError("which service? Set COUNTERSIGN_URL or give --url");
+  if (baseUrl === undefined)
+    throw new UsageError(`which service? Set COUNTERSIGN_URL${given === null ? "" : " or give --url"}`);
   try {
     return openService({ baseUrl, apiKey: io.apiKey, fetch: io.fetch, runtime: io.runtime });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const address = given === undefined ? "COUNTERSIGN_URL" : "--url";
+    const address = typeof given === "string" ? "--url" : "COUNTERSIGN_URL";
     throw new UsageError(message.replace(/^baseUrl\b/, address).replace(/^apiKey\b/, "the API key"));
   }
 }
@@ -207,7 +210,7 @@ export const usage = `usage: countersign attest <agent> <action> (--inputs FILE 
        countersign hook --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... [--dialect NAME] [options]
        countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
        countersign hook serve [--idle SECONDS] | --port N [hook options] [-- COMMAND...]
-       countersign mcp gate --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... (-- COMMAND... | --server URL)
+       countersign mcp gate --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... (-- COMMAND... | --url URL)
        countersign rules try TRANSCRIPT --cedar FOLDER [--rules FILE | --template N] [--agent <agent>]
        countersign doctor
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
@@ -221,7 +224,7 @@ Environment
   COUNTERSIGN_API_KEY   an API key; not needed for verify, agent show, keys request and keys verify
 
 For every command
-  --url URL             the service, instead of COUNTERSIGN_URL
+  --url URL             the service, instead of COUNTERSIGN_URL; for mcp gate, the server that it stands before
   --json                print the service's answer as JSON; everything else goes to standard error. authorize --wait
                         prints one line for the request and one for its end, whatever the end is
   --                    treat everything after it as words, not options
@@ -303,7 +306,8 @@ hook serve              keeps the hook ready, so that a call doesn't wait for a 
 
 mcp gate                stands between an MCP client and a server: asks about calls of tools, attests them, and
                         blocks tools that the server has changed; see /docs/mcp
-  --server URL          the server's address, instead of a command; --header "NAME: VALUE" for each of its headers
+  --url URL             the server's address, instead of a command; --header "NAME: VALUE" for each of its headers.
+                        The service is that of COUNTERSIGN_URL
   --accept TOOL         show and accept a changed tool, instead of running; can be repeated
   --amendable NAME      an argument that a human may change before the call runs, as the tool's schema allows; can be repeated
   --ask, --record, --key-file, --public, --private, --agent-key, --code-hash, --model-id   as for hook

@@ -237,7 +237,7 @@ describe.each(Object.keys(clients) as Name[])(
     it("reaches a server over HTTP", async () => {
       const { agent, args, env } = await prepare(["--ask", "attest_action"]);
       const address = [
-        "--server",
+        "--url",
         `${around.service.base}/mcp`,
         "--header",
         `Authorization: Bearer ${around.key}`,
@@ -253,7 +253,7 @@ describe.each(Object.keys(clients) as Name[])(
 
     it("says that a server can't be reached", async () => {
       const { args, env } = await prepare([]);
-      const nowhere = [...args.slice(0, args.indexOf("--")), "--server", "http://127.0.0.1:1/mcp"];
+      const nowhere = [...args.slice(0, args.indexOf("--")), "--url", "http://127.0.0.1:1/mcp"];
       await expect(open(name, nowhere, env)).rejects.toThrow("the server can't be reached");
     });
 
@@ -379,7 +379,7 @@ const publicServers: Record<string, PublicServer> = {
       await new Promise<void>((resolve) =>
         child.stderr.on("data", (text) => /listening/.test(text) && resolve()),
       );
-      return ["--server", `http://127.0.0.1:${port}/mcp`];
+      return ["--url", `http://127.0.0.1:${port}/mcp`];
     },
   },
   [`server-filesystem ${npmServers}`]: {

@@ -32,7 +32,6 @@ export const mcpSpec: CommandSpec = {
       "match",
       "record",
       "key-file",
-      "server",
       "header",
       "accept",
       "requester",
@@ -64,14 +63,16 @@ async function runMcp(command: Command): Promise<void> {
   if (what !== "gate") throw new UsageError("expected mcp gate");
   const address = readAddress(command, words);
   if ((words.length === 0) === (address.url === undefined))
-    throw new UsageError("expected -- and the server's command, or --server and its address");
+    throw new UsageError(
+      "expected -- and the server's command, or --url and its address; COUNTERSIGN_URL names the service",
+    );
   const pins = openPins(command, address);
   const { accept } = command.line.values;
   return accept === undefined ? runGate(command, address, pins) : pins.accept(accept);
 }
 
 function readAddress({ line }: Command, command: readonly string[]): McpServerAddress {
-  const url = single(line, "server");
+  const url = single(line, "url");
   const headers = (line.values.header ?? []).map((header) => {
     const [, name, value] = /^([\w-]+):\s*(.+)$/s.exec(header) ?? [];
     if (name === undefined || value === undefined) throw new UsageError("--header: expected Name: value");
@@ -134,7 +135,7 @@ async function runGate(
   const apiKey = keyFile === undefined ? io.apiKey : (await readText(io, keyFile)).trim() || undefined;
   const withKey = { ...command, io: { ...io, apiKey } };
   requireKey(withKey);
-  const service = connect(withKey);
+  const service = connect(withKey, null);
   const agentKey = await readAgentKey(command);
   const reach = readReach(command, null);
   const sessionId = service.randomUuid();
