@@ -34,6 +34,13 @@ serveStdio(() => {
     const pin = inputRequired.elicit({ message: "PIN", requestedSchema });
     return inputRequired({ inputRequests: { pin }, requestState: "once" });
   });
+  server.registerTool("advise", { inputSchema: z.object({}) }, (_input, { mcpReq }) => {
+    const response = inputResponse(mcpReq.inputResponses, "advice");
+    if (response.kind !== "missing") return text(`${response.result.content.text} ${mcpReq.requestState()}`);
+    const messages = [{ role: "user", content: { type: "text", text: "Pay?" } }];
+    const advice = inputRequired.createMessage({ messages, maxTokens: 7 });
+    return inputRequired({ inputRequests: { advice }, requestState: "once" });
+  });
   server.registerResource("rates", "bank://rates", {}, () => ({
     contents: [{ uri: "bank://rates", text: "7 %" }],
   }));

@@ -6,6 +6,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as FormerClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as FormerTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { CreateMessageRequestSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
 import { createMcpGate, type McpGateOptions, type McpMessage } from "#lib/client/gate/mcp-gate";
@@ -77,6 +78,15 @@ interface Dialog {
   close(action: string): void;
 }
 
+const formerSchemas = {
+  "elicitation/create": ElicitRequestSchema,
+  "sampling/createMessage": CreateMessageRequestSchema,
+};
+function setHandler(name: Name, client: Client, method: keyof typeof formerSchemas, handler: unknown) {
+  const wanted = name === "TypeScript 1" ? formerSchemas[method] : method;
+  client.setRequestHandler(wanted as never, handler as never);
+}
+
 /** A client that shows what it is asked for until it is closed. */
 async function openWithDialogs(name: Name, args: string[], env: Record<string, string>) {
   const client = await open(name, args, env, { elicitation: { url: {}, form: {} } });
@@ -87,14 +97,22 @@ async function openWithDialogs(name: Name, args: string[], env: Record<string, s
       const { signal } = "mcpReq" in extra ? extra.mcpReq : extra;
       dialogs.push({ params, signal, close: (action) => resolve({ action }) });
     });
-  if (name === "TypeScript 1") {
-    const { ElicitRequestSchema } = await import("@modelcontextprotocol/sdk/types.js");
-    client.setRequestHandler(ElicitRequestSchema as never, show as never);
-  } else client.setRequestHandler("elicitation/create", show as never);
+  setHandler(name, client, "elicitation/create", show);
   client.fallbackNotificationHandler = async ({ method, params }) => {
     if (method === "notifications/elicitation/complete") completed.push(params?.["elicitationId"]);
   };
   return { client, dialogs, completed };
+}
+/** A client whose model says yes to all that a server asks it. */
+async function openWithModel(name: Name, args: string[], env: Record<string, string>) {
+  const client = await open(name, args, env, { sampling: {} });
+  const asked: unknown[] = [];
+  const sample = ({ params }: { params: unknown }) => {
+    asked.push(params);
+    return { model: "m", role: "assistant", content: { type: "text", text: "yes" } };
+  };
+  setHandler(name, client, "sampling/createMessage", sample);
+  return { client, asked };
 }
 const pollFor = async (dialogs: Dialog[], count: number) => {
   await expect.poll(() => dialogs.length).toBe(count);
@@ -114,6 +132,7 @@ describe.each(Object.keys(clients) as Name[])(
         "read",
         "key",
         "sign",
+        "advise",
       ]);
       expect((await client.listResources()).resources).toHaveLength(1);
       expect((await client.getPrompt({ name: "greet" })).messages).toHaveLength(1);
@@ -300,6 +319,21 @@ describe.each(Object.keys(clients) as Name[])(
       expect(await readRan()).toEqual(["5"]);
       await client.close();
     });
+
+    it.each(["advise", "pay"])(
+      "passes on what a server asks the client's model, if people are asked about %s",
+      async (held) => {
+        const { agent, args, env } = await prepare(["--ask", held]);
+        const { client, asked } = await openWithModel(name, args, env);
+        const advising = call(client, "advise");
+        if (held === "advise")
+          await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);
+        expect((await advising).content).toEqual([{ type: "text", text: "yes once" }]);
+        const messages = [{ role: "user", content: { type: "text", text: "Pay?" } }];
+        expect(asked).toMatchObject([{ messages, maxTokens: 7 }]);
+        await client.close();
+      },
+    );
 
     it("passes on what a server asks in an approved call, and attests a client that goes away meanwhile", async () => {
       const { agent, args, env, list, verify } = await prepare(["--ask", "sign"]);

@@ -2,13 +2,13 @@
 import { describe, expect, it, vi } from "vitest";
 import { attestBody } from "#lib/api/schemas/attest";
 import type { Service } from "#lib/client/api/transport";
-import { createCountersign } from "#lib/client/create";
+import { createCountersign, openService } from "#lib/client/create";
 import { gateToolAcrossRuns as aiTool } from "#lib/client/frameworks/ai-sdk";
 import { gateNode } from "#lib/client/frameworks/langgraph";
 import { gateToolAcrossRuns as openAiTool } from "#lib/client/frameworks/openai-agents";
 import type { AttestationExtras, AttestRequest, AuthorizeRequest } from "#lib/client/index";
 import type { GatedAction } from "./gate";
-import { createMcpGate, type McpMessage } from "./mcp-gate";
+import { createMcpGate, type McpGateOptions, type McpMessage } from "./mcp-gate";
 
 const action: GatedAction = { agent_slug: "payer", action: "Pay", runId: "run", callId: "call" };
 const inputs = { cents: 100 };
@@ -214,7 +214,10 @@ describe("a request is cancelled if the gate is aborted", () => {
 });
 
 describe("a gate before an MCP server", () => {
-  const open = () => {
+  const open = (
+    given: Partial<McpGateOptions> = {},
+    toClient: (message: McpMessage) => void = () => undefined,
+  ) => {
     const [hashes, sent]: [string[], McpMessage[]] = [[], []];
     const gate = createMcpGate(
       {
@@ -224,8 +227,9 @@ describe("a gate before an MCP server", () => {
         record: async () => undefined,
         isAccepted: async (_tool, hash) => hashes.push(hash) > 0,
         tell: () => undefined,
+        ...given,
       },
-      { toClient: () => undefined, toServer: (message) => void sent.push(message) },
+      { toClient, toServer: (message) => void sent.push(message) },
     );
     return { gate, hashes, sent };
   };
@@ -240,6 +244,61 @@ describe("a gate before an MCP server", () => {
     }
     expect(hashes).toHaveLength(6);
     expect(new Set(hashes).size, "_meta alone is no change").toBe(5);
+  });
+
+  const modern = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": { elicitation: { url: {} } },
+  };
+  it.each<[string, number, object]>([
+    ["one without progress after 50 seconds", 50_000, {}],
+    ["one of 2026 that opens links after 150", 150_000, { _meta: modern }],
+    ["one with progress never", Number.POSITIVE_INFINITY, { _meta: { progressToken: 1 } }],
+  ])("answers a client that waits with link and code: %s", async (_, patienceMs, more) => {
+    const asked = { request_id: "areq_1", status: "pending", confirmation_code: "AB-12" };
+    const approval_url = "https://countersign.example/approve/x";
+    const untilEnded = (signal?: AbortSignal | null) =>
+      new Promise<never>((_resolve, reject) =>
+        signal?.addEventListener("abort", () => reject(signal.reason)),
+      );
+    let waitedMs = 0;
+    const service = openService({
+      baseUrl: "https://countersign.example",
+      fetch: async (_url, { method, signal } = {}) =>
+        method === "GET" ? untilEnded(signal) : Response.json({ ...asked, approval_url }),
+      runtime: {
+        sleep: async (ms, signal) => {
+          if (waitedMs >= 600_000) await untilEnded(signal);
+          waitedMs += ms;
+        },
+      },
+    });
+    const answers: McpMessage[] = [];
+    const params = { name: "pay", arguments: {}, ...more };
+    const take = (message: McpMessage) => {
+      const { id, result } = message;
+      if (result?.["resultType"] !== "input_required") return void answers.push(message);
+      const requestState = result["requestState"] as string;
+      gate.fromClient({ id: `${id}+`, method: "tools/call", params: { ...params, requestState } });
+    };
+    const { gate, sent } = open({ service, isAsked: () => true }, take);
+    gate.fromClient({ id: "call", method: "tools/call", params });
+    await gate.fromServer({ id: sent[0]?.id ?? "", result: { tools: [] } });
+    await expect.poll(() => waitedMs).toBe(Math.min(patienceMs, 600_000));
+    const isAnswered = patienceMs < 600_000;
+    await expect
+      .poll(() => answers.filter(({ result }) => result !== undefined))
+      .toHaveLength(isAnswered ? 1 : 0);
+    if (!isAnswered) return void (await gate.close());
+    expect(answers).toMatchObject([
+      {
+        result: {
+          isError: true,
+          content: [{ text: expect.stringMatching(/^Not run yet: .*approve\/x \(code AB-12\)/) }],
+        },
+      },
+    ]);
+    expect(sent.map(({ method }) => method)).toEqual(["tools/list"]);
   });
 
   it("passes on that the client cancels a call which the server has begun", async () => {

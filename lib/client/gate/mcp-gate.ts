@@ -297,17 +297,18 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       memberOf(call.params, "_meta", capabilitiesKey, "elicitation", "url") !== undefined;
     const isLink = opensLinks && !isModern(call.params);
     const elicitationId = request_id;
-    let told = 0;
-    const progress = () => {
-      told += 1;
-      if (token !== undefined)
-        ends.toClient({
-          method: "notifications/progress",
-          params: { progressToken: token, progress: told, message: `${message} ${approval_url}` },
-        });
-      else if (told * progressMs >= patienceSeconds * 1_000) stop.abort();
+    const tellProgress = async () => {
+      for (let told = 1; ; told += 1) {
+        await service.sleep(progressMs, over.signal);
+        if (token !== undefined)
+          ends.toClient({
+            method: "notifications/progress",
+            params: { progressToken: token, progress: told, message: `${message} ${approval_url}` },
+          });
+        else if (told * progressMs >= patienceSeconds * 1_000) return stop.abort();
+      }
     };
-    const timer = isModernLink ? undefined : setInterval(progress, progressMs);
+    if (!isModernLink) tellProgress().catch(() => undefined);
     if (isModernLink) void offerRounds(call, url, over.signal, declined).then(() => stop.abort());
     else if (isLink)
       void ask(ends.toClient, "elicitation/create", { ...url, elicitationId }, over.signal).then(declined);
@@ -320,7 +321,6 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         await cancelAmended(service, request_id, AbortSignal.timeout(progressMs)).catch(() => undefined);
       throw error;
     } finally {
-      clearInterval(timer);
       const isDecided = !signal.aborted && !stop.signal.aborted;
       if (isLink && isDecided)
         ends.toClient({ method: "notifications/elicitation/complete", params: { elicitationId } });
