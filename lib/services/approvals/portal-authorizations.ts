@@ -166,10 +166,13 @@ export async function readAgentFile(context: Context, person: MemberPrincipal, s
   const page = { limit: shownOfAgent, cursor: undefined, agent_slug: slug };
   const open = await listOwnAuthorizations(context, person, { ...page, status: "pending" });
   const latest = await listOwnAuthorizations(context, person, page);
+  const standing = await listStanding(context, person, { limit: shownOfAgent, cursor: undefined, agentId });
   return {
     open: open.rows,
+    hasMoreOpen: open.nextCursor !== null,
     decided: latest.rows.filter(({ status }) => status !== "pending"),
-    standing: (await listStanding(context, person, { limit: shownOfAgent, cursor: undefined, agentId })).rows,
+    standing: standing.rows,
+    hasMoreStanding: standing.nextCursor !== null,
     spending: await readSpending(context, agentId),
   };
 }

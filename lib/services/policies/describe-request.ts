@@ -135,7 +135,6 @@ export function describeStored(row: StoredFacts, text: string, environment: stri
 
 /* Requests that people decided, as suggestions look at them. */
 
-const maxPast = 100_000;
 /** Rows that are read and written out before others get their turn. */
 const usualPage = 2_000;
 
@@ -164,7 +163,7 @@ export async function* readPast(
   const isLocal = worldId.environment !== "production";
   const isOfAgent = agent === undefined ? sql`true` : sql`asked ->> 'agent_slug' = ${agent}`;
   let before = sql`true`;
-  for (let read = 0; read < maxPast; read += pageSize) {
+  for (;;) {
     const rows = await queryRows<PastRow>(
       database.db,
       sql`SELECT id, hash, asked ->> 'created_at' AS created_at, created_at::text AS place, waited, json_build_object(

@@ -15,6 +15,7 @@ import {
 import type { HumanAuthorization } from "#lib/protocol/approval/approval";
 import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
 import { acceptApproval } from "#lib/services/approvals/decision/decide";
+import { readAgentFile } from "#lib/services/approvals/portal-authorizations";
 import { findAuthorization, readApprovalToken } from "#lib/services/approvals/rows";
 import { eraseAuthorizations } from "#lib/services/attestations/erase";
 import { askForStanding } from "#lib/services/portal/overview";
@@ -24,7 +25,7 @@ import { joinPerson, signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { readPast } from "./describe-request";
 import { isWithinRate, listReviewRates, listUnreviewed, reviewUse, setReviewRates } from "./reviews";
-import { listSuggestions, proposeSuggestion } from "./suggestions";
+import { listSuggestions, proposeSuggestion, readDecisions } from "./suggestions";
 import { listTakeBacks } from "./take-back";
 import { confirmProposal, readNewest, readProposal, saveRules } from "./versions";
 
@@ -108,6 +109,19 @@ describe("suggested rules", () => {
     for await (const rows of readPast(test.app.context, organizationId, window, 1))
       read.push(...rows.map(({ id }) => id));
     expect(read.sort()).toEqual(ids.sort());
+  });
+
+  it("say from when on every decision was read, if there are too many", async () => {
+    await decideFive();
+    const { context } = test.app;
+    const whole = await readDecisions(context, organizationId);
+    expect([whole.known.size, whole.to.getTime() - whole.from.getTime()]).toEqual([5, 90 * dayMs]);
+    const { from, to, known } = await readDecisions(context, organizationId, 3);
+    expect([known.size, (await list()).from < from]).toEqual([3, true]);
+    const since: string[] = [];
+    for await (const rows of readPast(context, organizationId, { from, to }))
+      since.push(...rows.map(({ hash }) => hash));
+    expect(since).toEqual([...known.keys()].slice(0, 2));
   });
 
   it("aren't made of test approvals", async () => {
@@ -219,6 +233,15 @@ describe("suggested rules", () => {
     const wider = { context: { customer: "Example Ltd", copy_to: "other@example.com" } };
     expect((await use(wider)).body.status, "a detail that nobody saw").toBe("pending");
     expect((await use({ details: { complete: false } })).body.status).toBe("pending");
+    await copyGrant(id, 201);
+    const hints = await listTakeBacks(context, owner);
+    expect(
+      hints.filter(({ why }) => why === "unused"),
+      "all, however many",
+    ).toHaveLength(201);
+    expect(await readAgentFile(context, owner, `sender-${counter}`)).toMatchObject({
+      ...{ hasMoreOpen: false, hasMoreStanding: true },
+    });
     await db.transaction((tx) => eraseAuthorizations(tx, [id], context.clock()));
     expect(await findAuthorization(context.database, id)).toMatchObject({ context: null, derivation: null });
   });
@@ -291,6 +314,22 @@ describe("suggested rules", () => {
       expect([count >= least, count <= most], `${percent} %: ${count}`).toEqual([true, true]);
     }
   });
+
+  /** Standing approvals like this one, given 40 days ago and never used. */
+  async function copyGrant(id: string, copies: number): Promise<void> {
+    const copy = async (table: string, name: string, changes: string) =>
+      test.query(
+        `INSERT INTO ${table} SELECT (jsonb_populate_record(one, jsonb_build_object('${name}', 'copy-' || n || ${name}) || ${changes})).*
+         FROM ${table} AS one, generate_series(1, $2) AS n WHERE ${name} = $1`,
+        [id, copies],
+      );
+    await copy(
+      "authorization_requests",
+      "id",
+      "jsonb_build_object('leaf_index', NULL, 'request_hash', sha256(convert_to(n || id, 'UTF8'))::text)",
+    );
+    await copy("grants", "request_id", "jsonb_build_object('approved_at', now() - interval '40 days')");
+  }
 
   /** As after a passkey in the session of this person. */
   async function confirmPasskey({ userId, session }: MemberPrincipal): Promise<void> {

@@ -26,9 +26,30 @@ export interface SuggestionsContext extends RulesContext {
   pool: ZkPool;
 }
 
-export const suggestionDays = 90;
+const suggestionDays = 90;
+const maxDecisions = 100_000;
+
+/** Decisions of the last 90 days, or the newest of them: then `from` is later, so that all of the window are here. */
+export async function readDecisions(context: RulesContext, organizationId: string, most = maxDecisions) {
+  const to = context.clock();
+  let from = new Date(to.getTime() - suggestionDays * dayMs);
+  const known = new Map<string, PastRow>();
+  const pages: Uint8Array[] = [];
+  for await (const rows of readPast(context, organizationId, { from, to })) {
+    const taken = rows.slice(0, most - known.size);
+    for (const row of taken) known.set(row.hash, row);
+    pages.push(utf8Encode(`[${taken.map(({ past }) => past).join(",")}]`));
+    const last = taken.at(-1);
+    if (known.size < most || last === undefined) continue;
+    // Others of its millisecond may be left out.
+    from = new Date(Date.parse(last.created_at) + 1);
+    break;
+  }
+  return { from, to, known, pages };
+}
 
 interface Found {
+  /** Every decision from then on was looked at. */
   from: Date;
   to: Date;
   decisions: number;
@@ -41,14 +62,7 @@ async function findSuggestions(
   organizationId: string,
   options: SuggestOptions,
 ): Promise<Found> {
-  const to = context.clock();
-  const from = new Date(to.getTime() - suggestionDays * dayMs);
-  const known = new Map<string, PastRow>();
-  const pages: Uint8Array[] = [];
-  for await (const rows of readPast(context, organizationId, { from, to })) {
-    for (const row of rows) known.set(row.hash, row);
-    pages.push(utf8Encode(`[${rows.map(({ past }) => past).join(",")}]`));
-  }
+  const { from, to, known, pages } = await readDecisions(context, organizationId);
   const share = createShare("other", { organization: organizationId });
   const found = await context.pool.run("suggestRules", { pages, options }, share);
   const suggestions: ShownSuggestion[] = [];

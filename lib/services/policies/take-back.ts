@@ -19,7 +19,6 @@ import { readNewest } from "./versions";
 export const unusedDays = 30;
 /** Percent of a budget. */
 const nearlyUsed = 80n;
-const maxListed = 200;
 
 /** A standing approval that is active, with what was used of it. */
 export interface UsedGrant {
@@ -146,7 +145,7 @@ async function readGrants({ database }: RulesContext, organizationId: string): P
         FROM authorization_requests AS used WHERE used.grant_id = g.request_id AND used.status = 'approved'
       ) AS usage
       WHERE r.organization_id = ${organizationId} AND g.expires_at > clock_timestamp() AND r.revoked_at IS NULL
-      ORDER BY g.approved_at LIMIT ${maxListed}`,
+      ORDER BY g.approved_at`,
   );
   return rows.map(({ slug, request, terms, approved_at, last_used_at, highest, spent, ...row }) => ({
     ...row,

@@ -122,7 +122,7 @@ export default async function ApproversPage() {
           <RequesterForm action={saveRequester} rule={await readRequesterRule(db, organizationId)} />
         </Card>
       ) : null}
-      <Card title="Changes" className="mt-5">
+      <Card title="Latest changes" className="mt-5">
         <RosterChanges rosters={rosters} />
       </Card>
     </PortalPage>

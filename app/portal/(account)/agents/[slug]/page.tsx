@@ -135,6 +135,12 @@ async function ActivityTab({ agent, portal }: { readonly agent: Agent; readonly 
           isTestSaid={isTestSaid}
           empty={<p className="text-muted">Nothing waits for a decision.</p>}
         />
+        {file.hasMoreOpen ? (
+          <p className="mt-4 text-[15px]">
+            The newest {file.open.length}.{" "}
+            <TextLink href="/portal/authorizations?status=pending">All open requests</TextLink>
+          </p>
+        ) : null}
       </Card>
       <div className="mb-5 grid gap-5">
         <Card title="Standing approvals">
@@ -144,6 +150,12 @@ async function ActivityTab({ agent, portal }: { readonly agent: Agent; readonly 
             hidesAgent
             empty={<p className="text-muted">None. People are asked each time, unless a rule decides.</p>}
           />
+          {file.hasMoreStanding ? (
+            <p className="mt-4 text-[15px]">
+              The newest {file.standing.length}.{" "}
+              <TextLink href="/portal/standing">All standing approvals</TextLink>
+            </p>
+          ) : null}
         </Card>
         <Card title="Approved spending">
           <Spending sums={file.spending} />

@@ -8,10 +8,11 @@ import { Card } from "#components/ui/card";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { formatCount } from "#lib/protocol/text/display-text";
+import { readableTime } from "#lib/protocol/time/time-words";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
-import { listSuggestions, suggestionDays } from "#lib/services/policies/suggestions";
+import { listSuggestions } from "#lib/services/policies/suggestions";
 import { listTakeBacks, unusedDays } from "#lib/services/policies/take-back";
 import { ask, propose } from "./actions";
 
@@ -26,7 +27,7 @@ interface PageProps {
 async function SuggestionsPage({ searchParams }: PageProps) {
   const { context, person, membership } = await requirePortal(path);
   const withMoney = (await searchParams)["money"] === "on";
-  const { suggestions, decisions } = await orNotFound(listSuggestions(context, person, withMoney));
+  const { suggestions, decisions, from } = await orNotFound(listSuggestions(context, person, withMoney));
   const hints = await listTakeBacks(context, person);
   return (
     <PortalPage organizationId={person.organizationId}>
@@ -34,9 +35,9 @@ async function SuggestionsPage({ searchParams }: PageProps) {
         title="Suggested rules"
         lead={
           <>
-            What people always approved and never refused, in {formatCount(decisions, "decision")} of the last{" "}
-            {suggestionDays} days. A rule learned from a habit repeats the habit: read it as if somebody else
-            had written it.{" "}
+            What people always approved and never refused, in {formatCount(decisions, "decision")} about
+            requests since {readableTime(from.toISOString())}. A rule learned from a habit repeats the habit:
+            read it as if somebody else had written it.{" "}
             <TextLink href="/docs/rules#rules-from-your-own-decisions">How they are found</TextLink>
           </>
         }
