@@ -12,6 +12,7 @@ import { makeView } from "#support/approval-view";
 import { testRequestedBy, testShown } from "#support/human-authorization";
 import { AgentBlock } from "./agent-block";
 import { ApprovalScreen } from "./approval-screen";
+import { explainChange } from "./change-form";
 import { findDifferences } from "./check-shown";
 import { explainDenial, readReason } from "./deny-form";
 import { listDetails } from "./details";
@@ -225,7 +226,23 @@ describe("words", () => {
       expect(text).not.toContain("Nothing was decided");
     }
     expect(explainDenial({ status: 422, code: "confirmation_code_wrong", detail: "wrong code" }).text).toBe(
-      "Nothing was decided. Wrong code.",
+      "Nothing was decided: wrong code.",
+    );
+  });
+
+  it.each([
+    ["the passkey is of another device", "the passkey is of another device."],
+    ["nothing was decided: the passkey is of another device", "the passkey is of another device."],
+    [
+      "nothing was changed: the agent named nothing that may be changed",
+      "the agent named nothing that may be changed.",
+    ],
+  ])("says once what didn't happen: %s", (detail, why) => {
+    const problem = { status: 422, code: "passkey_refused", detail };
+    expect(explainChange(problem).text).toBe(`Nothing was changed: ${why}`);
+    expect(explainDenial(problem).text).toBe(`Nothing was decided: ${why}`);
+    expect(explainProblem(problem, true).text).toBe(
+      `Nothing was decided: ${why} The request is still pending.`,
     );
   });
 

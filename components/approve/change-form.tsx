@@ -11,7 +11,7 @@ import { applyChanges, listFollowers } from "#lib/protocol/approval/amendment";
 import { formatAmount, padDecimals } from "#lib/protocol/approval/amount";
 import { labelNames } from "#lib/protocol/approval/detail-names";
 import { readField } from "#lib/protocol/approval/shown-content";
-import { type Problem, postJson } from "./post-json";
+import { explainRefusal, type Problem, postJson } from "./post-json";
 import { explainUnsigned, signIfRequired } from "./sign-by-passkey";
 
 interface ChangeFormProps {
@@ -29,15 +29,13 @@ interface Trouble {
   field?: string;
 }
 
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
-
-function explain({ status, detail }: Problem): Trouble {
+export function explainChange({ status, detail }: Problem): Trouble {
   if (status === 0 || status >= 500)
     return {
       title: "Your change isn't confirmed",
       text: "We don't know whether it went through. This page will show it.",
     };
-  return { title: "The change was not accepted", text: `Nothing was changed. ${sentence(detail)}` };
+  return { title: "The change was not accepted", text: explainRefusal("Nothing was changed", detail) };
 }
 
 /** Fields of the form with their values; details that follow the amount have none. */
@@ -95,7 +93,7 @@ export function ChangeForm({ view, token, code, turn, onChange }: ChangeFormProp
     }
     onChange();
     setBusy(false);
-    setTrouble(explain(answer.problem));
+    setTrouble(explainChange(answer.problem));
   }
 
   return (

@@ -7,7 +7,7 @@ import { describeControl, Field, Textarea } from "#components/ui/field";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { CodeField } from "./code-field";
-import { type Problem, postJson } from "./post-json";
+import { explainRefusal, type Problem, postJson } from "./post-json";
 import { explainUnsigned, signIfRequired } from "./sign-by-passkey";
 
 const reasons = [
@@ -99,8 +99,7 @@ export function explainDenial({ status, detail }: Problem): { title: string; tex
     const text = `${what} and don't know whether your denial went through. This page will show it. You can also deny again: it counts once.`;
     return { title: "Your denial isn't confirmed", text };
   }
-  const reason = `${detail.charAt(0).toUpperCase()}${detail.slice(1)}`;
-  return { title: "The denial was not accepted", text: `Nothing was decided. ${reason}.` };
+  return { title: "The denial was not accepted", text: explainRefusal("Nothing was decided", detail) };
 }
 
 interface DenyFormProps {

@@ -1,5 +1,7 @@
 /** POST and its answer or problem (RFC 9457); never rejects. */
 
+import { sentence } from "#lib/protocol/text/display-text";
+
 export interface Problem {
   /** 0 if no answer came. */
   status: number;
@@ -8,6 +10,12 @@ export interface Problem {
 }
 
 export type Answer = { ok: true; body: unknown } | { ok: false; problem: Problem };
+
+/** One sentence: what didn't happen, and why. Some problems begin with the first themselves. */
+export function explainRefusal(lead: "Nothing was decided" | "Nothing was changed", detail: string): string {
+  const why = detail.replace(/^nothing was (?:decided|changed): /, "");
+  return sentence(why === "" ? lead : `${lead}: ${why}`);
+}
 
 const readText = (value: unknown): string => (typeof value === "string" ? value : "");
 

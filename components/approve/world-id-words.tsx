@@ -3,7 +3,7 @@ import { proofStored } from "#lib/api/schemas/approval-page";
 import type { WalletPreset, WorldIdStart } from "#lib/api/schemas/approval-view";
 import { findIdkitWords } from "#lib/api/schemas/world-id-codes";
 import { sentence } from "#lib/protocol/text/display-text";
-import type { Problem } from "./post-json";
+import { explainRefusal, type Problem } from "./post-json";
 
 export interface Words {
   title: string;
@@ -113,5 +113,9 @@ export function explainProblem({ status, code, detail }: Problem, hasProof: bool
       next: "none",
     };
   }
-  return { title: "The proof was not accepted", text: `${stillPending} ${detail}`, next: "start-again" };
+  return {
+    title: "The proof was not accepted",
+    text: `${explainRefusal("Nothing was decided", detail)} The request is still pending.`,
+    next: "start-again",
+  };
 }
