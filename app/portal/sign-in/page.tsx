@@ -10,6 +10,7 @@ import { readPortal, readUser } from "#lib/server/pages/portal-request";
 import { listSignInWays } from "#lib/server/pages/provider";
 import { safePortalPath } from "#lib/server/pages/session";
 import { getApp } from "#lib/server/singleton";
+import { isOnlyApprover } from "#lib/services/accounts/members";
 import { requestLink, signOut } from "./actions";
 
 export const metadata: Metadata = { title: "Sign in" };
@@ -71,8 +72,9 @@ export default async function SignInPage({ searchParams }: PageProps) {
   const next = safePortalPath(readText(query["next"]));
   const user = await readUser();
   const mayGoOn = user !== null && (next.startsWith("/portal/invitations/") || (await readPortal()) !== null);
-  if (mayGoOn) redirect(next);
-  const { env } = await getApp();
+  const { env, context } = await getApp();
+  if (mayGoOn)
+    redirect(next === "/portal" && (await isOnlyApprover(context, user.userId)) ? "/portal/inbox" : next);
   if (user !== null) return <NoOrganization email={user.email} />;
   const error = readText(query["error"]);
   return (

@@ -7,6 +7,8 @@ import { addOwner } from "#lib/services/accounts/organizations";
 import { createSignInLink } from "#lib/services/accounts/provider-sign-in";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 import { anyKind } from "#support/databases";
+import { addConfirmed } from "#support/enrol";
+import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { completeSignIn, requestSignInLink } from "./session";
 
@@ -26,10 +28,10 @@ async function mailedTo(email: string) {
   return { mail, link: /\S+\/portal\/sign-in\/confirm\S+/.exec(mail?.text ?? "")?.[0] };
 }
 
-function use(link: string | null | undefined) {
+function use(link: string | null | undefined, next = "/portal") {
   const { searchParams } = new URL(link ?? "");
   const [token, email] = [searchParams.get("token") ?? "", searchParams.get("email") ?? ""];
-  return completeSignIn(new Request("http://localhost:3000/"), { token, email, next: "/portal" });
+  return completeSignIn(new Request("http://localhost:3000/"), { token, email, next });
 }
 
 const wentTo = (response: Response) => new URL(response.headers.get("location") ?? "").pathname;
@@ -42,6 +44,17 @@ it("mails a member a link that signs in, and a stranger that sign-up is closed",
   expect([hasSession(signedIn), wentTo(signedIn)]).toEqual([true, "/portal"]);
   const stranger = await mailedTo("eve@elsewhere.example");
   expect([stranger.mail?.subject, stranger.link]).toEqual(["Sign-up is closed", undefined]);
+});
+
+it("leads to the inbox who only approves for others, unless they have an organization in use or another way", async () => {
+  const email = "carol@elsewhere.example";
+  await addOwner(test.app.context, email, { name: "Carol's" });
+  await addConfirmed(test, await signInPerson(test.app.context, "ada@corp.example"), "Carol", email);
+  const goTo = async (next?: string) =>
+    wentTo(await use(await createSignInLink(test.app.context, email), next));
+  expect([await goTo(), await goTo("/portal/keys")]).toEqual(["/portal/inbox", "/portal/keys"]);
+  await test.createKey(email);
+  expect(await goTo()).toBe("/portal");
 });
 
 it("signs nobody in by a link that was mailed before they were removed", async () => {

@@ -100,6 +100,18 @@ describe("sign-in with a provider", () => {
     await verifyDomain(organizationId, domain);
   });
 
+  it("leads to the inbox who only approves for others", async () => {
+    const email = `owner@${domain}`;
+    expect((await signIn(person("owner"))).location).toBe(`${base}/portal`);
+    const others = await addOwner(test.app.context, `owner@other.${domain}`, { name: "Other" });
+    await query(
+      `INSERT INTO approvers (id, organization_id, name, email, status) VALUES (gen_random_uuid(), $1, 'Owner', $2, 'confirmed')`,
+      others,
+      email,
+    );
+    expect((await signIn(person("owner"))).location).toBe(`${base}/portal/inbox`);
+  });
+
   it("makes a person a member of their domain's organization, once, by PKCE, state and nonce", async () => {
     const { location, session } = await signIn(person("ada"), { next: "/portal/keys" });
     expect([location, session === null]).toEqual([`${base}/portal/keys`, false]);

@@ -5,6 +5,7 @@
  */
 
 import { DrizzleAdapter } from "@auth/drizzle-adapter";
+import { eq } from "drizzle-orm";
 import { NextRequest, NextResponse } from "next/server";
 import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
 import type { Adapter, AdapterSession } from "next-auth/adapters";
@@ -27,7 +28,7 @@ import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
 import { signInMail, signUpClosedMail } from "#lib/services/accounts/mails";
-import { endSessionsOf, recordSignIn } from "#lib/services/accounts/members";
+import { endSessionsOf, isOnlyApprover, recordSignIn } from "#lib/services/accounts/members";
 import { maySignIn } from "#lib/services/accounts/organizations";
 import { applyProviderGroups, readGroups } from "#lib/services/accounts/provider-groups";
 import {
@@ -250,6 +251,21 @@ export async function requestSignInLink(email: string, next: string): Promise<vo
     throw new AppError("service_unavailable", "the mail could not be sent; try again shortly");
 }
 
+const sessionCookie = /authjs\.session-token=([^;]+)/;
+
+/** Leads those who only approve for others to their inbox, whichever way they signed in, unless they were on their way elsewhere. */
+async function leadToInbox({ context, env }: App, headers: Headers): Promise<void> {
+  const token = headers.getSetCookie().flatMap((cookie) => sessionCookie.exec(cookie)?.[1] ?? [])[0];
+  const location = new URL(headers.get("location") ?? "", env.baseUrl);
+  if (token === undefined || location.pathname !== "/portal") return;
+  const [session] = await context.database.db
+    .select({ userId: sessions.userId })
+    .from(sessions)
+    .where(eq(sessions.sessionToken, hashToken(token)));
+  if (session !== undefined && (await isOnlyApprover(context, session.userId)))
+    headers.set("location", new URL("/portal/inbox", env.baseUrl).href);
+}
+
 function redirectTo(location: string): Response {
   return new Response(null, { status: 303, headers: { location, "cache-control": "no-store" } });
 }
@@ -262,7 +278,8 @@ export async function completeSignIn(
   request: Request,
   link: { token: string; email: string; next: string },
 ): Promise<Response> {
-  const { context, env } = await getApp();
+  const app = await getApp();
+  const { context, env } = app;
   // One that was mailed before it was turned off, too.
   if (env.OIDC_ENFORCED === "on" && !isOperatorToken(link.token))
     return redirectTo("/portal/sign-in?error=MailedLinksOff");
@@ -273,8 +290,9 @@ export async function completeSignIn(
   const answer = await handlers.GET(new NextRequest(url, { headers: request.headers }));
   const headers = new Headers(answer.headers);
   headers.set("cache-control", "no-store");
+  await leadToInbox(app, headers);
   const response = new NextResponse(null, { status: 303, headers });
-  const isSignedIn = headers.getSetCookie().some((cookie) => /session-token=[^;]/.test(cookie));
+  const isSignedIn = headers.getSetCookie().some((cookie) => sessionCookie.test(cookie));
   if (isSignedIn)
     response.cookies.set(knownDeviceCookie, markDevice(context, link.email), portalCookie(env.baseUrl));
   return response;
@@ -298,7 +316,8 @@ export async function startProviderSignIn(request: Request): Promise<Response> {
 }
 
 export async function completeProviderSignIn(request: Request): Promise<Response> {
-  const { env } = await getApp();
+  const app = await getApp();
+  const { env } = app;
   if (env.OIDC_ISSUER === undefined) return redirectTo("/portal/sign-in");
   const url = new URL(`/api/auth/callback/${PROVIDER_ID}`, env.baseUrl);
   url.search = new URL(request.url).search;
@@ -306,7 +325,9 @@ export async function completeProviderSignIn(request: Request): Promise<Response
   // Else next-auth links the provider's account to whoever is signed in here, whatever their address.
   const cookies = (headers.get("cookie") ?? "").split(/;\s*/);
   headers.set("cookie", cookies.filter((cookie) => !/authjs\.session-token/.test(cookie)).join("; "));
-  return asRedirect(await handlers.GET(new NextRequest(url, { headers })));
+  const answer = asRedirect(await handlers.GET(new NextRequest(url, { headers })));
+  await leadToInbox(app, answer.headers);
+  return answer;
 }
 
 const badLogout = (description: string, status = 400) =>

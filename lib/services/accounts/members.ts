@@ -80,6 +80,27 @@ export async function ensureMemberships(
   return listMemberships(db, person.userId);
 }
 
+/**
+ * True of an approver of other people's organizations who has no other: the one that the first visit made for them is empty,
+ * and what waits for them is in their inbox.
+ */
+export async function isOnlyApprover({ database }: AccountsContext, userId: string): Promise<boolean> {
+  const [row] = await queryRows<{ only: boolean }>(
+    database.db,
+    sql`SELECT EXISTS (
+        SELECT FROM approvers a JOIN organizations o ON o.id = a.organization_id JOIN users u ON u.email = a.email
+        WHERE u.id = ${userId} AND a.status = 'confirmed' AND o.deleted_at IS NULL
+          AND NOT EXISTS (SELECT FROM memberships m WHERE m.organization_id = o.id AND m.user_id = u.id))
+      AND NOT EXISTS (
+        SELECT FROM memberships m JOIN organizations o ON o.id = m.organization_id
+        WHERE m.user_id = ${userId} AND o.deleted_at IS NULL AND (
+          EXISTS (SELECT FROM api_keys k WHERE k.organization_id = o.id)
+          OR EXISTS (SELECT FROM memberships other WHERE other.organization_id = o.id AND other.user_id <> m.user_id))
+      ) AS only`,
+  );
+  return row?.only === true;
+}
+
 export const isConfirmed = ({
   userId,
   session,
