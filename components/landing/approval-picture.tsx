@@ -1,7 +1,6 @@
 /** View of the person who decides, in short. A picture: nothing in it can be pressed. */
 import { AgentText } from "#components/agent-text";
 import { buttonClass } from "#components/ui/button-style";
-import { Callout } from "#components/ui/callout";
 import { DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";
 import { StatusPill } from "#components/ui/status-pill";
@@ -31,16 +30,16 @@ export function ApprovalPicture({ proof }: { readonly proof: "World ID" | "passk
         <p className="py-2">
           <StatusPill tone="test">TEST request</StatusPill>
         </p>
-        <Callout tone="warn" title="You haven't seen everything yet">
-          IBAN hasn't been on your screen from beginning to end.
-        </Callout>
-        <p aria-hidden="true" className="pointer-events-none mt-4 grid grid-cols-2 gap-3">
+        <p aria-hidden="true" className="pointer-events-none mt-2 grid grid-cols-2 gap-3">
           <span className={buttonClass("neutral", "medium")}>Deny</span>
           <span className={buttonClass("primary", "medium", "leading-tight")}>
             Approve with {proof === "passkeys" ? "passkey" : proof}
           </span>
         </p>
       </div>
+      <p className="border-line border-t px-5 py-3 text-muted text-sm">
+        If the person hasn't scrolled to a detail, the page names it before it lets them approve.
+      </p>
     </figure>
   );
 }

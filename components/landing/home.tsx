@@ -129,7 +129,7 @@ export function Home({ base, example, proof, demo }: HomeProps) {
         <Section
           id="approve"
           title="What the person sees"
-          lead="The amount, the recipient and the action, and what they haven't read yet."
+          lead="The amount, the recipient and the action first, then every detail."
         >
           <div className="max-w-xl">
             <ApprovalPicture proof={proof} />
