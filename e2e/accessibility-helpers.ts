@@ -106,7 +106,7 @@ async function noteShown(page: Page, width: number): Promise<void> {
 }
 
 /**
- * The same, and nothing wider than the window, at 320 px (WCAG 1.4.10) and on a desk. Each width is looked at whole in one
+ * The same, and nothing wider than the window, at 320 px (WCAG 1.4.10), on a tablet and on a desk. Each width is looked at whole in one
  * theme; colours in the other theme were looked at with the other width, but for what only this width shows.
  */
 export async function expectGoodPage(page: Page, patienceMs?: number): Promise<void> {
@@ -117,15 +117,21 @@ export async function expectGoodPage(page: Page, patienceMs?: number): Promise<v
   const patience = patienceMs === undefined ? {} : { patienceMs };
   // A click that leads elsewhere ends when the next document begins, before it has a body.
   await page.waitForLoadState();
+  await setWidth(page, 768);
+  await expectFits(page, 768);
   for (const { width, other, scheme, otherScheme } of looks) {
     await noteShown(page, other);
     await setWidth(page, width);
     await expectUsualWords(page);
     await expectNoViolation(page, otherScheme, { rules: "colours", scope: "only here", ...patience });
     await expectNoViolation(page, scheme, { rules: "all", ...patience });
-    const excess = await page.evaluate(
-      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    );
-    expect(excess, `${page.url()} is wider than ${width}`).toBe(0);
+    await expectFits(page, width);
   }
+}
+
+async function expectFits(page: Page, width: number): Promise<void> {
+  const excess = await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
+  expect(excess, `${page.url()} is wider than ${width}`).toBe(0);
 }

@@ -25,7 +25,13 @@ export interface Column<Row> {
   readonly width?: keyof typeof widths;
 }
 
-const widths = { small: "md:w-24", medium: "md:w-28", large: "md:w-36", huge: "md:w-64" } as const;
+const widths = {
+  small: "md:w-24",
+  medium: "md:w-28",
+  large: "md:w-36",
+  wide: "md:w-40 xl:w-64",
+  huge: "md:w-64",
+} as const;
 
 interface DataTableProps<Row> {
   readonly caption: string;
@@ -141,7 +147,9 @@ function BodyCell<Row>({ column, row, rowId, isLine }: BodyCellProps<Row>) {
           <summary id={`${column.id}-${rowId}`} className={`list-none ${isCut ? "one-line" : ""}`}>
             {column.cell(row)}
           </summary>
-          <div className="mt-2 mb-1 flex flex-col gap-1 font-normal text-muted">{more}</div>
+          <div className="mt-2 mb-1 flex flex-col gap-1 font-normal text-muted [overflow-wrap:anywhere] md:max-xl:w-md">
+            {more}
+          </div>
         </details>
       )}
     </>

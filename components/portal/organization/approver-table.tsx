@@ -87,7 +87,7 @@ export function ApproverTable({ people, askAgain, remove, removePasskey }: Appro
       id: "email",
       header: "Email address",
       isShort: true,
-      width: "huge",
+      width: "wide",
       cell: (row) => <AddressText value={row.email} />,
     },
     {
@@ -106,9 +106,9 @@ export function ApproverTable({ people, askAgain, remove, removePasskey }: Appro
     {
       id: "actions",
       header: "Actions",
-      width: people.some(({ status }) => status === "invited") ? "huge" : "medium",
+      width: people.some(({ status }) => status === "invited") ? "wide" : "medium",
       cell: ({ id, name, status }) => (
-        <span className="flex flex-wrap gap-2 md:flex-nowrap">
+        <span className="flex flex-wrap gap-2 xl:flex-nowrap">
           {status !== "invited" || askAgain === null ? null : (
             <ActionDialog
               triggerLabel={

@@ -37,12 +37,12 @@ export function VersionTable({ versions }: { readonly versions: RulesResponse["v
             </TextLink>
           ),
         },
-        { id: "mode", header: "Mode", width: "huge", cell: describeSettings },
+        { id: "mode", header: "Mode", width: "wide", cell: describeSettings },
         {
           id: "author",
           header: "Changed by",
           isShort: true,
-          width: "huge",
+          width: "wide",
           cell: ({ author }) => <AddressText value={author} />,
         },
         {
