@@ -285,7 +285,7 @@ describe("one set of samples through every output", () => {
       const blocks = render(
         <>
           <ActionBlock request={view.request} context={view.context} />
-          <ContextBlock context={view.context} />
+          <ContextBlock request={view.request} context={view.context} />
           <Outcome view={view} wasOpenedLate={false} />
           <RequestConditions view={view} onElapsed={() => {}} />
         </>,
@@ -415,5 +415,32 @@ describe("one set of samples through every output", () => {
     }
     expect(report).toContain("Attested actions EUR 2 12,150.50 EUR");
     expect(report).toContain("Attested actions JPY 1 1,500 JPY");
+  });
+
+  it("with a hook's call, by what it runs: in lists, facts and chats", async () => {
+    const { context } = test.app;
+    const call = await askFor({
+      action: "Use the tool Bash",
+      tool: "Bash",
+      context: { description: "Publish", command: "git push --force" },
+      required_approvers: [{ group: "finance", count: 1 }],
+      required_level: "none",
+    });
+    const { request_id } = call.made;
+    const query = { limit: 20, cursor: undefined };
+    const all = { ...query, status: undefined, agent_slug: undefined };
+    const [listed] = (await listOwnAuthorizations(context, owner, all)).rows;
+    const carol = await signInPerson(context, approverEmail);
+    const [waiting] = (await listInbox(context, carol, { ...query, isWaiting: true })).rows;
+    expect([listed?.title, waiting?.title]).toEqual(["git push --force", "git push --force"]);
+    const state = await readOwnAuthorization(context, owner, request_id);
+    expect(render(<AuthorizationFacts state={state} end={null} />)).toMatch(
+      /^ Command git push --force Action Use the tool Bash /,
+    );
+    const data = { request_id };
+    const body = JSON.stringify({ type: "authorization.requested", data });
+    const { organizationId } = owner;
+    const message = await composeChat(context, "slack", { organizationId, body, showsFacts: true });
+    expect(message).toContain("Call\\ngit push --force");
   });
 });

@@ -80,7 +80,12 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
               />
             )}
             {view.request.grant?.derived ? null : (
-              <ContextBlock context={view.context} before={view.before} isDecided={!isPending} />
+              <ContextBlock
+                request={view.request}
+                context={view.context}
+                before={view.before}
+                isDecided={!isPending}
+              />
             )}
             <AllQuestions
               before={view.before?.questions ?? []}

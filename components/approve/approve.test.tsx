@@ -295,7 +295,10 @@ describe("blocks", () => {
   it("cut nothing and run nothing", () => {
     const long = "x".repeat(1_024);
     const html = renderToStaticMarkup(
-      <ContextBlock context={{ "<b>to</b>": `<img src=x onerror=alert(1)>${long}\u202e` }} />,
+      <ContextBlock
+        request={makeView().request}
+        context={{ "<b>to</b>": `<img src=x onerror=alert(1)>${long}\u202e` }}
+      />,
     );
     expect(html).toContain(long);
     expect(html).not.toMatch(/<img|<b>/);
@@ -322,6 +325,42 @@ describe("blocks", () => {
     expect(html.indexOf("12,000.50 EUR")).toBeGreaterThan(0);
     expect(html.indexOf("12,000.50 EUR")).toBeLessThan(html.indexOf(request.action));
     expect(html).toContain("bank.pay");
+  });
+
+  it.each<[string, Record<string, string>, string[], string[]]>([
+    ["Bash", { description: "Push it", command: "git push --force" }, ["git push --force"], ["Push it"]],
+    ["run_command", { CommandLine: "npm test" }, ["npm test"], []],
+    ["WebFetch", { url: "https://example.com/a", prompt: "Sum up" }, ["https://example.com/a"], ["Sum up"]],
+    [
+      "Edit",
+      { file_path: "/srv/a.ts", new_string: "debit(2)", old_string: "debit(1)" },
+      ["/srv/a.ts", "debit(1)", "debit(2)"],
+      [],
+    ],
+    [
+      "Bash",
+      { command: `echo ${"word ".repeat(60)}; rm -rf /` },
+      ["echo word word", "word … Cut. All of it is under Details."],
+      ["; rm -rf /"],
+    ],
+    ["Bash", { command: `${"true\n".repeat(7)}rm -rf /` }, ["true … Cut."], ["rm -rf /"]],
+  ])("say first and large what the tool %s would run with %j", (tool, context, first, below) => {
+    const view = makeView();
+    const request = { ...view.request, action: `Use the tool ${tool}`, tool };
+    const read = (html: string) => html.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");
+    const block = renderToStaticMarkup(<ActionBlock request={request} context={context} />);
+    const places = [...first, request.action].map((one) => read(block).indexOf(one));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places[0]).toBeGreaterThan(0);
+    const [, large = "", ...others] = block.split("text-xl");
+    expect(read(large)).toContain(first[0]);
+    expect(others, "nothing else is large").toEqual([]);
+    const details = read(renderToStaticMarkup(<ContextBlock request={request} context={context} />));
+    for (const one of below) expect(details).toContain(one);
+    // The whole of what is cut has to be seen, and each other part once.
+    const parts = listShown({ request, context }).map(({ id }) => id);
+    for (const name of Object.keys(context))
+      expect(parts.filter((id) => id === `context ${name}`)).toHaveLength(1);
   });
 
   it("come in the order of their weight: amount, recipient, action, details, who asks, and last the hash", () => {

@@ -5,8 +5,7 @@ import { Button } from "#components/ui/button";
 import { Money } from "#components/ui/money";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { rankName } from "#lib/protocol/approval/detail-names";
-import { deriveTitle } from "#lib/protocol/record/title";
-import { listDetails } from "./details";
+import { listDetails, writeTitle } from "./details";
 import { TimeLeft } from "./time-left";
 import { coversBottom } from "./use-seen";
 
@@ -19,7 +18,7 @@ interface DecisionBarProps {
 }
 
 export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarProps) {
-  const { action, amount, tool = null } = view.request;
+  const { amount } = view.request;
   const detail = listDetails(view.context).find(({ name }) => rankName(name) === 0)?.value;
   return (
     <section
@@ -30,7 +29,7 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
       <div className="mx-auto flex max-w-2xl flex-col gap-2 sm:px-6">
         <div className="flex items-baseline justify-between gap-3 text-sm">
           <p className="line-clamp-2 min-w-0 font-medium">
-            <AgentText value={deriveTitle({ action, tool, context: view.context })} hideWarnings />
+            <AgentText value={writeTitle({ ...view.request, context: view.context })} hideWarnings />
           </p>
           <p className="shrink-0 text-muted">
             <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} isSilent />

@@ -1,5 +1,6 @@
 /** The details of a request, in the order in which a person decides about them, each with the look that fits it. */
 import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
+import { deriveTitle, listRun, shorten } from "#lib/protocol/record/title";
 
 export interface Detail {
   id: string;
@@ -7,7 +8,9 @@ export interface Detail {
   name: string;
   label: string;
   value: string;
-  look: "large" | "text" | "code";
+  look: "large" | "text" | "code" | "run";
+  /** Beginning of a long value that is whole further below. */
+  excerpt?: string;
 }
 
 /** A sentence or two; what is longer would fill a phone's screen in large type. */
@@ -28,9 +31,39 @@ export function listDetails(context: Readonly<Record<string, string>>): Detail[]
     .sort((one, other) => rankName(one.name) - rankName(other.name));
 }
 
-/** Amounts and recipients stand with the action, the rest below it. */
-export function splitDetails(context: Readonly<Record<string, string>>) {
-  const details = listDetails(context);
-  const lead = details.filter(({ look }) => look === "large");
-  return { lead, rest: details.filter((detail) => !lead.includes(detail)) };
+interface Described {
+  readonly action: string;
+  readonly tool?: string | null | undefined;
+  readonly context?: Readonly<Record<string, string>> | null | undefined;
+}
+
+const toTitled = ({ action, tool = null, context = null }: Described) => ({ action, tool, context });
+
+export const writeTitle = (described: Described): string => deriveTitle(toTitled(described));
+
+/** A screen's worth of a command or a change; the rest would push the decision off a phone. */
+const isShort = (value: string) => value.length <= largeLength && value.split("\n").length <= 6;
+
+/**
+ * Calls of hooks begin with what they run; then amounts and recipients, with the action; below it the rest, and the whole of what
+ * is cut above it.
+ */
+export function splitDetails(described: Described) {
+  const details = listDetails(described.context ?? {});
+  const run = listRun(toTitled(described)).flatMap((id): Detail[] => {
+    const detail = details.find(({ name }) => name === id);
+    if (detail === undefined) return [];
+    return [
+      {
+        ...detail,
+        look: "run",
+        ...(!isShort(detail.value) && { excerpt: shorten(detail.value, largeLength) }),
+      },
+    ];
+  });
+  const isRun = ({ name }: Detail) => run.some((one) => one.name === name);
+  const isWhole = ({ name }: Detail) => run.some((one) => one.name === name && one.excerpt === undefined);
+  const lead = details.filter((detail) => detail.look === "large" && !isRun(detail));
+  const rest = details.filter((detail) => !lead.includes(detail) && !isWhole(detail));
+  return { run, lead, rest };
 }

@@ -1,4 +1,4 @@
-/** Content of a request, whole: how much and to whom, the action, the other details, and last the hash of the inputs. */
+/** Content of a request, whole: how much, what a hook's call runs, to whom, the action, the other details, and last the hash of the inputs. */
 
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
@@ -26,14 +26,22 @@ function Was({ children }: { readonly children: ReactNode }) {
   );
 }
 
+/** An excerpt is no part that can be seen whole. */
+const markWhole = (id: string) => (id.startsWith("excerpt ") ? {} : markPart(id));
+
 const toItem =
   (before: Before) =>
-  ({ id, name, label, value, look }: Detail) => ({
-    id,
+  ({ id, name, label, value, look, excerpt }: Detail) => ({
+    id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
     value: (
-      <span className={look === "code" ? "font-mono" : undefined}>
-        <AgentText value={value} />
+      <span className={look === "code" || look === "run" ? "font-mono" : undefined}>
+        <AgentText value={excerpt ?? value} />
+        {excerpt === undefined ? null : (
+          <span className="block font-normal font-sans text-muted text-sm">
+            Cut. All of it is under Details.
+          </span>
+        )}
         {before !== null && Object.hasOwn(before.context, name) ? (
           <Was>
             <AgentText value={before.context[name] ?? ""} />
@@ -53,7 +61,9 @@ interface ActionBlockProps {
 /** How much comes before everything else: it is what a wrong approval costs. */
 export function ActionBlock({ request, context, before = null }: ActionBlockProps) {
   const { action, amount, tool } = request;
-  const { lead } = splitDetails(context);
+  const { run, lead } = splitDetails({ action, tool, context });
+  const [main, ...changes] = run.map(toItem(before));
+  const actionSize = action.length > largeLength ? "text-base" : "text-xl";
   return (
     <Card title="What it wants to do" className="border-line-strong" {...markPart(actionId)}>
       {amount === undefined ? null : (
@@ -66,15 +76,22 @@ export function ActionBlock({ request, context, before = null }: ActionBlockProp
           ) : null}
         </p>
       )}
-      {lead.length === 0 ? null : (
+      {run.length + lead.length === 0 ? null : (
         <div className="-mt-2.5 mb-3 border-line border-b">
-          <DefinitionList items={lead.map(toItem(before))} mark={markPart} />
+          <DefinitionList
+            items={[
+              ...(main === undefined ? [] : [{ ...main, prominent: true }]),
+              ...changes,
+              ...lead.map(toItem(before)),
+            ]}
+            mark={markWhole}
+          />
         </div>
       )}
-      <p className={`font-medium leading-snug ${action.length > largeLength ? "text-base" : "text-xl"}`}>
+      <p className={main === undefined ? `font-medium leading-snug ${actionSize}` : "text-[15px] text-muted"}>
         <AgentText value={action} />
       </p>
-      {tool === undefined ? null : (
+      {tool === undefined || main !== undefined ? null : (
         <p className="mt-3 text-[15px] text-muted">
           With the tool{" "}
           <span className="break-all font-mono text-ink">
@@ -87,14 +104,16 @@ export function ActionBlock({ request, context, before = null }: ActionBlockProp
 }
 
 interface ContextBlockProps {
+  readonly request: Pick<ApprovalRequest, "action" | "tool">;
   readonly context: Context;
   readonly before?: Before;
   readonly isDecided?: boolean;
 }
 
-export function ContextBlock({ context, before = null, isDecided = false }: ContextBlockProps) {
-  const { lead, rest } = splitDetails(context);
-  if (rest.length === 0 && lead.length > 0) return null;
+export function ContextBlock({ request, context, before = null, isDecided = false }: ContextBlockProps) {
+  const { action, tool } = request;
+  const { run, lead, rest } = splitDetails({ action, tool, context });
+  if (rest.length === 0 && run.length + lead.length > 0) return null;
   return (
     <Card title="Details">
       {rest.length === 0 ? (

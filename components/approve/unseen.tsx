@@ -16,9 +16,11 @@ import type { Shown } from "./use-seen";
 const toShown = ({ id, label }: Detail): Shown => ({ id, name: <AgentText value={label} isName /> });
 
 export function listShown({ context, request }: Pick<ApprovalView, "context" | "request">): Shown[] {
-  const { lead, rest } = splitDetails(context);
+  const { action, tool } = request;
+  const { run, lead, rest } = splitDetails({ action, tool, context });
   return [
     { id: actionId, name: "What it wants to do" },
+    ...run.filter(({ excerpt }) => excerpt === undefined).map(toShown),
     ...lead.map(toShown),
     ...(request.grant === null ? [] : [{ id: grantId, name: "The limits" }]),
     ...rest.map(toShown),

@@ -3,6 +3,7 @@ import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type Facts, factsOfReceipt, type Names, noNames } from "#lib/protocol/record/facts";
 import type { ApprovalMethod } from "#lib/protocol/statement/human-approval";
+import type { ActionPredicate } from "#lib/protocol/statement/statement";
 import type { WarningCode } from "#lib/protocol/statement/warnings";
 import { warningRows } from "#lib/verifier/checks/warning-rows";
 import { checkTitles } from "./check-titles";
@@ -21,25 +22,29 @@ function writeTitle(code: WarningCode): string {
   return check === undefined ? "content" : checkTitles[check].toLowerCase();
 }
 
-/** Signed request, for what has no field of its own in the answer. */
-export function readRequest({ payload }: Pick<VerifyResponse, "payload">): JsonObject {
+type Predicate = Partial<Pick<ActionPredicate, "request" | "trace">>;
+
+function readPredicate({ payload }: Pick<VerifyResponse, "payload">): Predicate {
   if (payload === null) return {};
-  const { predicate } = JSON.parse(payload) as { predicate?: { request?: JsonObject } };
-  return predicate?.request ?? {};
+  return (JSON.parse(payload) as { predicate?: Predicate }).predicate ?? {};
 }
 
-function pickParent(answer: VerifyResponse) {
-  const { parent } = readRequest(answer);
-  return parent === undefined ? {} : { parent };
-}
+/** Signed request, for what has no field of its own in the answer. */
+export const readRequest = (answer: Pick<VerifyResponse, "payload">): JsonObject =>
+  readPredicate(answer).request ?? {};
 
 /** Facts of the receipt; none of a record that failed verification. */
 export function toFacts(answer: VerifyResponse, names: Names = noNames): Facts {
   const { valid, action, agent_slug, timestamp, human_approval, human_authorization: object } = answer;
-  const isShown = valid === true && human_approval !== null && timestamp !== null;
-  const attested = isShown
-    ? { request: { ...pickParent(answer), action, agent_slug }, human_approval, timestamp }
-    : null;
+  if (valid !== true || human_approval === null || timestamp === null)
+    return factsOfReceipt(null, object ?? null, names);
+  const { request, trace } = readPredicate(answer);
+  const attested = {
+    request: { ...request, action, agent_slug },
+    human_approval,
+    timestamp,
+    ...(trace !== undefined && { trace }),
+  };
   return factsOfReceipt(attested, object ?? null, names);
 }
 

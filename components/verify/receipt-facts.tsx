@@ -133,8 +133,22 @@ function Who({ verification, surroundings }: ReceiptFactsProps) {
   );
 }
 
-function ActionText({ answer }: { readonly answer: VerifyResponse }) {
-  if (answer.action !== null) return <AgentText value={answer.action} />;
+/** `title`: of a recorded call, whose action names a tool alone. */
+function ActionText({ answer, title }: { readonly answer: VerifyResponse; readonly title: string | null }) {
+  if (answer.action !== null)
+    return (
+      <>
+        {title === null ? null : (
+          <>
+            <AgentText value={title} className="font-mono" />
+            <br />
+          </>
+        )}
+        <span className={title === null ? undefined : "font-normal text-[15px] text-muted"}>
+          <AgentText value={answer.action} />
+        </span>
+      </>
+    );
   const text =
     answer.status === "erased"
       ? "The content was erased."
@@ -201,9 +215,9 @@ export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) 
       )}
       <Fact id="what" name="What">
         <p className="font-medium text-[17px] leading-snug sm:text-xl">
-          <ActionText answer={answer} />
+          <ActionText answer={answer} title={facts.title} />
         </p>
-        {facts.tool === null ? null : (
+        {facts.tool === null || answer.action === `Use the tool ${facts.tool}` ? null : (
           <p className="text-[15px]">
             With the tool{" "}
             <span className="break-all font-mono">

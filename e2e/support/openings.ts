@@ -28,10 +28,14 @@ const context_hash = contextHash(
   testRequestedBy,
 );
 
-export function makeOpenable(version: 1 | 2, requestId = "areq_opened"): HumanAuthorization {
+export function makeOpenable(
+  version: 1 | 2,
+  named: object = {},
+  content = openedContent,
+): HumanAuthorization {
   const details = { complete: true, types: "sss" };
-  const more = version === 2 ? { details, entries_hash: hashEntries(openedContent) } : {};
-  const request = { ...enrolledRequest, request_id: requestId, context_hash, ...more };
+  const more = version === 2 ? { details, entries_hash: hashEntries(content) } : {};
+  const request = { ...enrolledRequest, request_id: "areq_opened", context_hash, ...named, ...more };
   const approvals = [0, 1, 2].map((person) => makePasskeyApproval(request, testRoster, person));
   return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
 }
@@ -59,7 +63,11 @@ export interface OpeningCase {
 }
 
 export function listOpenings(): OpeningCase[] {
-  const [first, second, other] = [makeOpenable(1), makeOpenable(2), makeOpenable(2, "areq_other")];
+  const [first, second, other] = [
+    makeOpenable(1),
+    makeOpenable(2),
+    makeOpenable(2, { request_id: "areq_other" }),
+  ];
   const whole = openPayee(first) as Extract<Opening, { content: ShownContent }>;
   const single = openPayee(second) as Extract<Opening, { entries: OpenedEntry[] }>;
   const [payee] = single.entries;
@@ -85,12 +93,21 @@ export function listOpenings(): OpeningCase[] {
     ...{ what, authorization, opening: opening as JsonValue, reason },
   });
   const [v1, v2] = [on(first), on(second)];
+  const openCall = (what: string, called: Record<string, string>) => {
+    const content = { ...openedContent, context: called };
+    const authorization = makeOpenable(2, { action: "Use the tool Bash", tool: "Bash" }, content);
+    const isDetail = ({ kind }: { kind: string }) => kind === "context";
+    return on(authorization)(what, buildOpening(authorization.request, content, [], isDetail));
+  };
   return [
     v1("version 1 as a whole", whole),
     v2("the payee alone", single),
     v2("nothing but names", { ...single, entries: [] }),
     v2("all entries", { ...single, entries: all, approvers: [] }),
     v2("version 2 as a whole", { ...whole, request_hash: single.request_hash }),
+    openCall("a hook's command", { description: "Publish it", " ": "x", command: "git push\nrm -rf /tmp/a" }),
+    openCall("a file of a hook's call", { pattern: "x", "File-Path (argument)": "/srv/a", path: "/srv/b" }),
+    openCall("a hook's call of nothing that is known", { payee: "Example Ltd", command: "\ufeff \u00a0" }),
     v2("another value", withEntry({ value: "Mallory Ltd" }), "opening_mismatch"),
     v2("a value of another type", withEntry({ value: ["Example Ltd"] }), "opening_mismatch"),
     v2("the salt of another entry", withEntry({ salt: iban.salt }), "opening_mismatch"),

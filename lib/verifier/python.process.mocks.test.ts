@@ -434,11 +434,28 @@ async function judgeLies(test: TestApp): Promise<Case[]> {
   const texts = { level: "none", request_hash: "ab", authorization_hash: "ab", environment: "local" };
   const backed = { method: "rule" as const, ...texts, ...places };
   const asked = (more: JsonObject) => ({ ...request, ...more });
+  const nothing = { agent_authenticated: null, code_hash_verified: null, tools_authorized: null };
   const lies: Partial<ActionPredicate>[] = [
     {},
     { request: asked({ human_approved: true }), human_approval: hash },
     { trace: { signal: "span", trace_id: "ab".repeat(16), span_id: "cd".repeat(8) } },
     { trace: { signal: "log", trace_id: null, span_id: null } },
+    ...[
+      { title: "git push", at: "2026-11-21T08:00:00.000Z" },
+      { title: 7, at: "2026-11-21T09:06:00Z" },
+      { title: "git push" },
+      { at: "2026-02-30T09:06:00.000Z" },
+    ].flatMap((metadata) => [
+      {
+        request: asked({ client: { instance: "hook-1", sequence: 1 }, metadata }),
+        verdicts: { ...nothing, client_gap: false },
+      },
+      {
+        request: asked({ metadata }),
+        trace: { signal: "log", trace_id: null, span_id: null } as const,
+      },
+      { request: asked({ metadata }) },
+    ]),
     {
       request: asked({ parent: { id: agentId, payload_hash: "ab".repeat(32), origin: "other.example/log" } }),
     },
@@ -1322,9 +1339,11 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
 
   it("agree on payloads that say what their request or no clock does", async () => {
     const cases = await judgeLies(test);
-    expect(cases.map((one) => one["verdict"] === "valid")).toEqual(cases.map((_, at) => at < 5));
+    expect(cases.map((one) => one["verdict"] === "valid")).toEqual(cases.map((_, at) => at < 17));
     const warned = cases.map(({ warnings }) => JSON.stringify(warnings).includes("reported_by_trace"));
-    expect(warned).toEqual(cases.map((_, at) => at === 2 || at === 3));
+    // Recorded calls come by threes, the second of each from a trace.
+    expect(warned).toEqual(cases.map((_, at) => at === 2 || at === 3 || (at < 16 && at > 3 && at % 3 === 2)));
+    expect(cases.filter(({ facts }) => JSON.stringify(facts).includes("git push"))).toHaveLength(4);
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 

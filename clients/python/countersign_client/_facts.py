@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from ._json import JsonObject, is_object
@@ -35,6 +36,7 @@ class Opened:
     """Facts that the owner opened beside an approval, once checked."""
 
     payee: str | None
+    title: str | None
     requester: str | None
     groups: Mapping[str, str]
     approvers: Mapping[str, str]
@@ -137,7 +139,7 @@ def describe_amendment(given: Mapping[str, Any], who: str | None = None) -> str:
 def _opened_rows(opened: Opened | None) -> list[tuple[str, str, str]]:
     if opened is None:
         return []
-    return [("payee", "To", opened.payee or ""), ("requester", "Requested by", opened.requester or "")]
+    return [("payee", "To", opened.payee or ""), ("title", "Call", opened.title or ""), ("requester", "Requested by", opened.requester or "")]
 
 
 def _approval_rows(given: JsonObject, opened: Opened | None = None) -> list[tuple[str, str, str]]:
@@ -217,8 +219,8 @@ def _not_proven(rows: Sequence[tuple[str, str, str]], is_receipt: bool, is_asser
 
 
 _ORDER = (
-    *("amount", "payee", "what", "tool", "agent", "source", "parent", "requester", "changed"),
-    *("decided", "people", "limits", "decided_at", "recorded_at", "not_proven"),
+    *("amount", "payee", "title", "what", "tool", "agent", "source", "parent", "requester", "changed"),
+    *("decided", "people", "limits", "decided_at", "recorded_at", "ended_at", "not_proven"),
 )
 
 
@@ -232,6 +234,28 @@ def facts_of_approval(given: JsonObject, opened: Opened | None = None) -> list[F
     rows = [*_approval_rows(given, opened), *_opened_rows(opened), ("what", "Action", request["action"]), ("agent", "Agent", request["agent_slug"])]
     is_test = given["environment"] != "production"
     return _finish([*rows, ("not_proven", "Not proven", _not_proven(rows, False, False, is_test))])
+
+
+def _recorded_rows(signed: Any) -> list[tuple[str, str, str]]:
+    """A hook or gate numbers what it records, and the service marks what it reads in a trace."""
+    metadata = signed["request"].get("metadata")
+    if not is_object(metadata) or not (is_object(signed["request"].get("client")) or "trace" in signed):
+        return []
+    title, at = metadata.get("title"), metadata.get("at")
+    rows = [("title", "Call", title)] if isinstance(title, str) else []
+    ended, recorded = _parse_time(at), _parse_time(signed["timestamp"])
+    if ended is not None and recorded is not None and recorded - ended > timedelta(minutes=1):
+        rows.append(("ended_at", "Recorded late", f"It ended at {_time(at)} by its machine's clock"))
+    return rows
+
+
+def _parse_time(value: Any) -> datetime | None:
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z", value):
+        return None
+    try:
+        return datetime.fromisoformat(value[:-1])
+    except ValueError:
+        return None
 
 
 def facts_of_receipt(
@@ -250,6 +274,7 @@ def facts_of_receipt(
     parent = signed["request"].get("parent")
     rows = [
         *decided,
+        *(row for row in _recorded_rows(signed) if row[0] != "title" or opened is None or opened.title is None),
         *_opened_rows(opened),
         ("what", "Action", signed["request"]["action"]),
         ("agent", "Agent", signed["request"]["agent_slug"]),

@@ -15,15 +15,20 @@ import { formatLeft } from "#lib/protocol/approval/amount";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { formatCount } from "#lib/protocol/text/display-text";
 
-/** Recipients lead, as on the approval page; the rest follows the action. */
+/** Calls and recipients lead, as on the approval page; the rest follows the action. */
 function showContext(state: AuthorizationState) {
-  const { lead, rest } = splitDetails(state.context ?? {});
-  const toItem = ({ id, label, value }: Detail): Definition => ({
-    id,
+  const { run, lead, rest } = splitDetails(state);
+  const toItem = ({ id, label, value, excerpt, look }: Detail): Definition => ({
+    id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
-    value: <AgentText value={value} />,
+    value: <AgentText value={excerpt ?? value} className={look === "run" ? "font-mono" : ""} />,
   });
-  return { lead: lead.map(toItem), rest: rest.map(toItem) };
+  const [main, ...changes] = run.map(toItem);
+  return {
+    run: main === undefined ? [] : [{ ...main, prominent: true }, ...changes],
+    lead: lead.map(toItem),
+    rest: rest.map(toItem),
+  };
 }
 
 function showAsker({ requested_by: asker }: AuthorizationState): Definition[] {
@@ -243,12 +248,13 @@ export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
   const context = showContext(state);
   const items: Definition[] = [
     ...showAmount(state),
+    ...context.run,
     ...context.lead,
     {
       id: "action",
       name: "Action",
       value: state.action === "" ? "Erased" : <AgentText value={state.action} />,
-      prominent: true,
+      prominent: context.run.length === 0,
     },
     ...showChange(state),
     ...showTool(state),

@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { AgentBlock } from "#components/approve/agent-block";
 import { ApprovalNotices } from "#components/approve/approval-notices";
+import { writeTitle } from "#components/approve/details";
 import { GrantBlock } from "#components/approve/grant-block";
 import { GroupsNeeded } from "#components/approve/groups-needed";
 import { Looking } from "#components/approve/looking";
@@ -55,14 +56,14 @@ function Request({
   return (
     <article
       {...markRequest(view.request_id)}
-      aria-label={`Request of ${request.agent_slug}: ${toVisibleText(request.action)}`}
+      aria-label={`Request of ${request.agent_slug}: ${toVisibleText(writeTitle({ ...request, context: view.context }))}`}
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
       <ApprovalNotices view={view} isTestSaid={isTestSaid} />
       <AsDeputy of={asDeputyOf} />
       <ActionBlock request={request} context={view.context} before={view.before} />
       {request.grant === null ? null : <GrantBlock terms={request.grant} phase="asked" />}
-      <ContextBlock context={view.context} before={view.before} />
+      <ContextBlock request={request} context={view.context} before={view.before} />
       <AllQuestions before={view.before?.questions ?? []} questions={view.questions} isPending />
       <AgentBlock view={view} />
       <RequestConditions view={view} onElapsed={() => void refresh()} />
@@ -131,10 +132,10 @@ export function InboxDecisions({
               key={one.view.request_id}
               {...one}
               {...shared}
-              onCounted={({ request }) =>
+              onCounted={({ request, context }) =>
                 setCounted(
                   <Callout tone="pass" title="You approved." alert>
-                    <AgentText value={request.action} hideWarnings />
+                    <AgentText value={writeTitle({ ...request, context })} hideWarnings />
                   </Callout>,
                 )
               }

@@ -5,7 +5,7 @@ import { AgentText } from "#components/agent-text";
 import { AgentBlock, agentId } from "#components/approve/agent-block";
 import { AgentPast } from "#components/approve/agent-past";
 import { ApprovalNotices } from "#components/approve/approval-notices";
-import { listDetails } from "#components/approve/details";
+import { listDetails, writeTitle } from "#components/approve/details";
 import { DifferenceAlert } from "#components/approve/difference-alert";
 import { GroupsNeeded } from "#components/approve/groups-needed";
 import { markPart, markRequest } from "#components/approve/mark-parts";
@@ -52,12 +52,14 @@ export const AsDeputy = ({ of }: { readonly of: readonly string[] }) =>
     </Callout>
   );
 
+const nameView = ({ request, context }: ApprovalView) => writeTitle({ ...request, context });
+
 /** A row's second part is what makes it long: its details, why people are asked, and the hash of the inputs. */
 function What({ view, token }: Pick<Decidable, "view" | "token">) {
   const { request, context, requested_by: requestedBy, rules_explanation: why, rules_text: text } = view;
   return (
     <div className="flex flex-col gap-1.5">
-      <AgentText value={request.action} />
+      <AgentText value={nameView(view)} />
       <dl className="grid gap-x-4 gap-y-0.5 font-normal sm:grid-cols-[auto_1fr]">
         {listDetails(context).map(({ id, label, value }) => (
           <div key={id} className="contents">
@@ -101,7 +103,7 @@ const listColumns = ({ excluded, onToggle }: Chosen): readonly Column<Decidable>
         className="size-5 accent-[var(--accent-fill)]"
         checked={!excluded.has(view.request_id)}
         onChange={() => onToggle(view.request_id)}
-        aria-label={`Include ${toVisibleText(view.request.action)}`}
+        aria-label={`Include ${toVisibleText(nameView(view))}`}
       />
     ),
   },
@@ -174,7 +176,7 @@ interface AnsweredProps {
 export function Answered({ results, requests }: AnsweredProps) {
   const others = results.filter(({ outcome }) => outcome !== "counted");
   const counted = results.length - others.length;
-  const find = (id: string) => requests.find(({ view }) => view.request_id === id);
+  const find = (id: string) => requests.find(({ view }) => view.request_id === id)?.view;
   return (
     <Callout
       tone={others.length === 0 ? "pass" : "warn"}
@@ -187,11 +189,14 @@ export function Answered({ results, requests }: AnsweredProps) {
     >
       {others.length === 0 ? null : (
         <ul className="list-disc pl-5">
-          {others.map(({ request_id, detail }) => (
-            <li key={request_id}>
-              <AgentText value={find(request_id)?.view.request.action ?? request_id} isExcerpt />: {detail}
-            </li>
-          ))}
+          {others.map(({ request_id, detail }) => {
+            const view = find(request_id);
+            return (
+              <li key={request_id}>
+                <AgentText value={view ? nameView(view) : request_id} isExcerpt />: {detail}
+              </li>
+            );
+          })}
         </ul>
       )}
     </Callout>
@@ -217,9 +222,9 @@ export function InboxList({ requests, onAnswered, isTestSaid }: InboxListProps) 
   const { unseen, show } = useUnseen(`list ${name}`, [
     { id: agentId, name: "Requested by" },
     { id: conditionsId, name: "Conditions of each" },
-    ...chosen.map(({ view: { request_id, request } }) => ({
-      id: request_id,
-      name: <AgentText value={request.action} isExcerpt />,
+    ...chosen.map(({ view }) => ({
+      id: view.request_id,
+      name: <AgentText value={nameView(view)} isExcerpt />,
     })),
   ]);
   const isBusy = phase.kind === "signing";

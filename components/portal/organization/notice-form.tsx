@@ -48,7 +48,7 @@ export function NoticeForm({ action, settings }: NoticeFormProps) {
       <Checkbox name="decisions" label="Email me what was decided" defaultChecked={settings.decisions} />
       <Checkbox
         name="titles"
-        label="Name what runs in the subject, for example a command: mail servers can read it"
+        label="Name what runs in subject and text, for example a command: mail servers can read it"
         defaultChecked={settings.titles === true}
       />
       <FormStatus state={state} />

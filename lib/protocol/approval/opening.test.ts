@@ -42,6 +42,14 @@ describe("an opening", () => {
     expect(JSON.stringify(opening)).not.toContain("DE02");
   });
 
+  it("leads to what a hook's call ran, if the owner opens it", () => {
+    const calls = listOpenings().filter(({ what }) => what.includes("hook's c"));
+    const titles = calls.map(
+      ({ opening, authorization }) => readOpening(opening, asJson(authorization))?.title,
+    );
+    expect(titles).toEqual(["git push\nrm -rf /tmp/a", "/srv/a", undefined]);
+  });
+
   it("gives away no other entry: its salt is a hash of a secret, and no digest can be tried without its own", () => {
     const entries = saltEntries(openedContent);
     expect(new Set(entries.map(({ salt }) => salt)).size).toBe(entries.length);

@@ -12,6 +12,7 @@ import {
 } from "#lib/protocol/encoding/canonical-json";
 import { hashName, isSalt } from "#lib/protocol/passkey/roster";
 import type { Names } from "#lib/protocol/record/facts";
+import { listRun } from "#lib/protocol/record/title";
 import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { type Approval, type ApprovalRequest, isPasskeyApproval, requestHash } from "./approval";
@@ -163,6 +164,8 @@ export function checkOpening(value: JsonValue, object: JsonObject): Outcome {
 
 export interface Opened {
   payee: string | null;
+  /** Argument that says what a hook's call ran. */
+  title?: string;
   requester: string | null;
   names: Names;
 }
@@ -172,7 +175,7 @@ export function readOpening(value: JsonValue, object: JsonObject): Opened | null
   const opening = parseOpening(value);
   const authorization = parseHumanAuthorization(object);
   if (opening === null || authorization === null) return null;
-  const { required_approvers } = authorization.request;
+  const { required_approvers, action, tool = null } = authorization.request;
   const entries: readonly ContentEntry[] =
     "content" in opening ? saltEntries(opening.content) : opening.entries;
   const texts = (kind: ContentEntry["kind"]) =>
@@ -183,8 +186,12 @@ export function readOpening(value: JsonValue, object: JsonObject): Opened | null
     const { group } = required_approvers[Number(index)] ?? {};
     return group === undefined ? [] : [[group, name]];
   });
+  const context = Object.fromEntries(texts("context"));
+  // Whole: the owner has chosen to open it.
+  const [call] = listRun({ action, tool, context });
   return {
-    payee: findPayee(Object.fromEntries(texts("context"))) || null,
+    payee: findPayee(context) || null,
+    ...(call !== undefined && { title: context[call] ?? "" }),
     requester: Object.fromEntries(texts("requested_by"))["requester"] || null,
     names: {
       groups: Object.fromEntries(groups),

@@ -23,6 +23,7 @@ import { type ParentLink, readParent } from "#lib/protocol/statement/parent";
 import type { ActionPredicate } from "#lib/protocol/statement/statement";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { isTime, readableTime } from "#lib/protocol/time/time-words";
+import { deriveTitle, listRun } from "./title";
 
 export interface Facts {
   readonly what: string | null;
@@ -38,7 +39,8 @@ export interface Facts {
   readonly terms: GrantTerms | null;
   readonly usableUntil: string | null;
   readonly recordedAt: string | null;
-  /** Title of a call that was recorded without its arguments. */
+  /** Names what ran or is to run, where the action names a tool alone: of a call that was recorded without its arguments, or
+   * from details that only the organization and its approvers see. */
   readonly title: string | null;
   /** End of such a call by its machine's clock, if it was recorded late. */
   readonly endedAt: string | null;
@@ -226,6 +228,14 @@ export function factsOfReceipt(
   return { ...backing, ...own, isTest: approval.environment !== "production" };
 }
 
+/** Null if the action says it already, or no detail does. */
+function findTitle(action: string, tool: string | null, context: Context): string | null {
+  const titled = { action, tool, context };
+  return listRun(titled).length === 0 ? null : deriveTitle(titled);
+}
+
+type Context = Readonly<Record<string, string>> | null;
+
 export interface ShownRequest {
   readonly action: string;
   readonly tool?: string | null | undefined;
@@ -269,6 +279,7 @@ export function factsOfRequest(asked: ShownRequest): Facts {
     tool: asked.tool ?? null,
     amount: asked.amount ?? null,
     payee: asked.context ? findPayee(asked.context) : null,
+    title: findTitle(asked.action, asked.tool ?? null, asked.context ?? null),
     agent: asked.agent_slug,
     requester: asked.requester ?? null,
     changed: asked.changed ?? null,
@@ -276,7 +287,6 @@ export function factsOfRequest(asked: ShownRequest): Facts {
     terms: asked.grant ?? null,
     usableUntil: asked.usable_until ?? null,
     recordedAt: null,
-    title: null,
     endedAt: null,
     decidedAt: asked.decided_at ?? null,
     parent: null,
@@ -338,6 +348,7 @@ function listNotProven({ decided, isTest, recordedAt, amount, payee, isReportedB
 export type FactId =
   | "amount"
   | "payee"
+  | "title"
   | "what"
   | "tool"
   | "agent"
@@ -361,12 +372,13 @@ export interface Fact {
 }
 
 export function listFacts(facts: Facts): Fact[] {
-  const { amount, payee, what, tool, agent, parent, requester, changed, decided } = facts;
+  const { amount, payee, title, what, tool, agent, parent, requester, changed, decided } = facts;
   const { decidedAt, recordedAt, endedAt } = facts;
   const people = listPeople(facts);
   const rows: (readonly [FactId, string, string | null])[] = [
     ["amount", "Amount", amount && formatAmount(amount)],
     ["payee", "To", payee],
+    ["title", "Call", title],
     ["what", "Action", what],
     ["tool", "Tool", tool],
     ["agent", "Agent", agent],

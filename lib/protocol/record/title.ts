@@ -8,38 +8,44 @@ import { maskSecrets } from "#lib/protocol/text/mask-secrets";
 
 const maxTitle = 80;
 
-/** Arguments by which people tell calls apart, the most telling first; names as tools of coding agents have them. */
-const telling = [
-  "command",
-  "cmd",
-  "script",
-  "file_path",
-  "notebook_path",
-  "path",
-  "url",
-  "query",
-  "pattern",
-  "subject",
-  "title",
-  "prompt",
-  "description",
+const split = (names: string) => names.split(" ");
+
+/*
+ * Arguments by which people tell calls apart, the most telling first, as tools of coding agents name them
+ * (lib/client/hook/agents.ts), without case and signs.
+ */
+const commands = split("command cmd commandline script argv chars input patch patchtext url");
+const files = split("filepath notebookpath targetfile absolutepath path");
+const others = split("query pattern subject title message prompt description dirpath directorypath");
+/** Old and new text of a file, in this order, and what is searched in it. */
+const changes = [
+  ...split("oldstring oldstr oldtext targetcontent before newstring newstr newtext replacementcontent after"),
+  ...split("newsource content contents filetext codecontent edits replacementchunks pattern query"),
 ];
 
 /** A hook's action, which names the tool and no more. */
 const isGeneric = (action: string, tool: string) => action === `Use the tool ${tool}`;
 
 /** Long values are split: "command (1 of 3)". */
-const baseName = (name: string) => name.replace(/ \(.*\)$/, "").toLowerCase();
+const readName = (name: string) =>
+  name
+    .replace(/ \(.*\)$/, "")
+    .replaceAll(/[^A-Za-z]/g, "")
+    .toLowerCase();
 
-/** The first line that says something, cut at a word. */
-function shorten(text: string): string {
-  const line = text.split("\n").find((one) => one.trim() !== "") ?? "";
-  const masked = maskSecrets(line.trim());
-  const isWhole = line.trim() === text.trim();
-  if ([...masked].length <= maxTitle) return isWhole ? masked : `${masked} …`;
-  const cut = [...masked].slice(0, maxTitle).join("");
+/** First line of a patch of Codex, which names no file. */
+const patchStart = "*** Begin Patch";
+
+/** The first line that says something, masked and cut at a word. */
+export function shorten(text: string, max = maxTitle): string {
+  const lines = text.split("\n").filter((one) => one.trim() !== "" && one.trim() !== patchStart);
+  const line = (lines[0] ?? "").trim();
+  const masked = maskSecrets(line.replace(/^\*\*\* /, ""));
+  const isWhole = line === text.trim();
+  if ([...masked].length <= max) return isWhole ? masked : `${masked} …`;
+  const cut = [...masked].slice(0, max).join("");
   const end = cut.lastIndexOf(" ");
-  return `${end > maxTitle / 2 ? cut.slice(0, end) : cut} …`;
+  return `${end > max / 2 ? cut.slice(0, end) : cut} …`;
 }
 
 interface Titled {
@@ -66,13 +72,38 @@ export function describeToolCall(
   return { tool, action, ...(title !== action && { title }) };
 }
 
+/** Names of the details that say what a hook's call runs, and what it changes in a file; none of any other action. */
+export function listRun({ action, tool, context }: Titled): string[] {
+  if (tool === null || context === null || !isGeneric(action, tool)) return [];
+  const given = Object.keys(context).filter((name) => (context[name] ?? "").trim() !== "");
+  const find = (names: readonly string[]) =>
+    names.flatMap((name) => given.find((one) => readName(one) === name) ?? []);
+  const [file] = find(files);
+  const [main = file] = find(commands);
+  if (file === undefined || main === undefined) return main === undefined ? find(others).slice(0, 1) : [main];
+  return [...new Set([main, file, ...find(changes)])];
+}
+
+/** Commands of Codex may be lists of words. */
+function joinWords(text: string): string {
+  if (!text.startsWith('["')) return text;
+  try {
+    const words: unknown = JSON.parse(text);
+    return Array.isArray(words) && words.every((word) => typeof word === "string") ? words.join(" ") : text;
+  } catch {
+    return text;
+  }
+}
+
 /** The action, if it says more than the tool or nothing else is known. */
-export function deriveTitle({ action, tool, context }: Titled): string {
+export function deriveTitle(titled: Titled): string {
+  const { action, tool, context } = titled;
   if (tool === null || context === null || !isGeneric(action, tool)) return action;
-  const details = Object.entries(context).filter(([, value]) => value.trim() !== "");
-  const found = telling
-    .map((name) => details.find(([given]) => baseName(given) === name))
-    .find((detail) => detail !== undefined);
-  const [, value = ""] = found ?? details[0] ?? [];
-  return value === "" ? action : shorten(value);
+  const run = listRun(titled);
+  const [main] = run.length > 0 ? run : Object.keys(context).filter((name) => context[name]?.trim());
+  const value = joinWords(main === undefined ? "" : (context[main] ?? "")).trim();
+  const file = run.find((name) => name !== main && files.includes(readName(name)));
+  // A file editor's command: "create", "str_replace".
+  const isVerb = file !== undefined && /^\w+$/.test(value);
+  return value === "" ? action : shorten(isVerb ? `${value} ${context[file]}` : value);
 }

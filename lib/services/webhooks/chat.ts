@@ -46,7 +46,7 @@ const titles: Record<string, (agent: string) => string> = {
 };
 
 const shown: readonly FactId[] = [
-  ...(["amount", "payee", "what", "tool", "agent", "source", "requester", "changed"] as const),
+  ...(["amount", "payee", "title", "what", "tool", "agent", "source", "requester", "changed"] as const),
   ...(["decided", "people", "limits", "decided_at", "not_proven"] as const),
 ];
 

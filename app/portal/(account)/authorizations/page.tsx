@@ -80,14 +80,14 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
             <span className="flex items-center gap-1">
               <CopyButton
                 text={row.approval_url ?? ""}
-                label={`approval link of ${toVisibleText(row.action)}`}
+                label={`approval link of ${toVisibleText(row.title)}`}
               />
               {mayAct(membership.role, "stop") ? (
                 <TakeBackDialog
                   action={cancelRequest}
                   requestId={row.request_id}
                   state="pending"
-                  name={row.action}
+                  name={row.title}
                 />
               ) : null}
             </span>

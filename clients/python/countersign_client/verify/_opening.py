@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from .._facts import Opened
 from .._json import Json, JsonObject, canonical_hash, is_list, is_object
@@ -183,6 +184,26 @@ def _find_payee(context: dict[str, str]) -> str | None:
     return somebody[0] if somebody else payees[0][1] if payees else None
 
 
+_BLANK = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_RUN = (
+    "command cmd commandline script argv chars input patch patchtext url",
+    "filepath notebookpath targetfile absolutepath path",
+    "query pattern subject title message prompt description dirpath directorypath",
+)
+
+
+def _find_call(request: Mapping[str, Any], context: dict[str, str]) -> str | None:
+    """The detail that says what a hook's call ran, as lib/protocol/record/title.ts finds it."""
+    if "tool" not in request or request["action"] != f"Use the tool {request['tool']}":
+        return None
+    given = {
+        re.sub("[^A-Za-z]", "", re.sub(r" \([^\n\r\u2028\u2029]*\)\Z", "", name)).lower(): text
+        for name, text in reversed(context.items())
+        if text.strip(_BLANK)
+    }
+    return next((given[name] for names in _RUN for name in names.split() if name in given), None)
+
+
 def read_opening(value: Json, given: JsonObject) -> Opened | None:
     """Facts in an opening that ``check_opening`` has passed."""
     opening = _parse(value)
@@ -205,4 +226,6 @@ def read_opening(value: Json, given: JsonObject) -> Opened | None:
         str(one["approver_id"]): str(one["name"]) + ("" if "salt" in one else " (by the organization's own word)")
         for one in opening.approvers
     }
-    return Opened(_find_payee(texts("context")), texts("requested_by").get("requester"), groups, approvers)
+    context = texts("context")
+    call = _find_call(cast("Mapping[str, Any]", given["request"]), context)
+    return Opened(_find_payee(context), call, texts("requested_by").get("requester"), groups, approvers)
