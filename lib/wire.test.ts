@@ -120,7 +120,7 @@ describe("docs/wire.md", () => {
 
   it.each([
     ["header | meaning", Object.keys(document.components.headers)],
-    ["scope | allows", scopeNames],
+    ["permission | allows", scopeNames],
     ["code | meaning", warningCodes],
     ["check | passes if", attestationChecks],
     ["status | meaning", authorizationStatuses],

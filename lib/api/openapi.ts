@@ -8,7 +8,7 @@ import { jsonValueSchema, problem } from "#lib/api/schemas/primitives";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
 
 const bearerText =
-  "An API key, `cs_…`, with scopes: `attest`, `authorize`, `identity`, `read`, `hook`, `record`, `freeze`, `erase`, `rules`, `audit` and `scim`. Keys created by email have the first four. A key with `hook` alone is for a coding agent's hook: it asks for approvals, reads, claims, cancels and takes back its own requests, and attests what was approved in them; `record` attests without an approval. Any key can freeze an agent, and `freeze` lets it go on. Only an owner of the organization can grant `erase`, `rules` and `scim`, in the portal.";
+  "An API key, `cs_…`, with permissions (`scopes`): `attest`, `authorize`, `identity`, `read`, `hook`, `record`, `freeze`, `erase`, `rules`, `audit` and `scim`. Keys created by email have the first four. A key with `hook` alone is for a coding agent's hook: it asks for approvals, reads, claims, cancels and takes back its own requests, and attests what was approved in them; `record` attests without an approval. Any key can freeze an agent, and `freeze` lets it go on. Only an owner of the organization can grant `erase`, `rules` and `scim`, in the portal.";
 
 const errorTexts: Record<number, string> = {
   400: "Bad request: not JSON, a duplicate key, nested too deeply, or an invalid header, path or query parameter",
@@ -196,13 +196,13 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
     tags: [spec.tag],
     ...(spec.auth.kind === "key" &&
       spec.auth.scopes.length > 0 && {
-        description: `Requires a key with the scope ${nameScopes(spec.auth.scopes)}.`,
+        description: `Requires a key with the permission ${nameScopes(spec.auth.scopes)}.`,
       }),
     ...(spec.alternative && {
       description: `If \`Accept\` names \`${spec.alternative.mediaType}\`, the response is of that type.`,
     }),
     ...(spec.auth.kind === "optional" && {
-      description: `The owner's key with the scope ${nameScopes(spec.auth.scopes)} shows more.`,
+      description: `The owner's key with the permission ${nameScopes(spec.auth.scopes)} shows more.`,
     }),
     security: spec.auth.kind === "optional" ? [{}, ...security] : security,
     parameters: describeParameters(spec, components),

@@ -79,7 +79,7 @@ export interface Countersign {
   revoke(requestId: string, options?: ReasonOptions): Promise<AuthorizationState>;
   /** Stops an agent: no request of it is approved, and no approval of it is claimed or used. Any key may. */
   freeze(slug: string, reason: string, options?: RequestOptions): Promise<AgentIdentity>;
-  /** Lets it go on. Needs a key with the scope `freeze`, which no agent should have. */
+  /** Lets it go on. Needs a key with the permission `freeze`, which no agent should have. */
   unfreeze(slug: string, options?: ReasonOptions): Promise<AgentIdentity>;
   /** Throws NotApprovedError if the request is denied, expires or is cancelled. */
   waitForDecision(requestId: string, options?: WaitOptions): Promise<ApprovedAuthorization>;

@@ -149,7 +149,7 @@ describe("doors", () => {
       expect([id, status, JSON.stringify(body)]).toEqual([
         id,
         403,
-        expect.stringContaining(`scope ${scopes[0]}`),
+        expect.stringContaining(`permission ${scopes[0]}`),
       ]);
       for (const scope of scopes) expect([id, scope, (await call(spec, [scope])).status]).not.toContain(403);
     }

@@ -1,4 +1,4 @@
-/** Guarantee: a key that is revoked, or loses a scope, while its request runs changes nothing, and sees no more than anyone. */
+/** Guarantee: a key that is revoked, or loses a permission, while its request runs changes nothing, and sees no more than anyone. */
 import { describe, expect, it, vi } from "vitest";
 import { requestExamples } from "#lib/api/operations/examples";
 import { operations } from "#lib/api/operations/index";

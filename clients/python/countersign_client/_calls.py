@@ -247,7 +247,7 @@ def require_fit(
 ) -> AuthorizationState:
     """``state``: what the service has just answered."""
     approved = require_approved(state)
-    # Without the scope read or hook this isn't known. The claim that follows finds out.
+    # Without the permission read or hook this isn't known. The claim that follows finds out.
     if (attestation_id := approved.get("attestation_id")) is not None:
         raise ApprovalUsedError(attestation_id)
     about_to_run = read_about_to_run(approved)

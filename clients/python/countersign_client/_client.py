@@ -125,7 +125,7 @@ class Countersign:
         return self._run(calls.freeze(self._service, agent_slug, reason))
 
     def unfreeze(self, agent_slug: str, *, reason: str | None = None) -> Identity:
-        """Lets it go on. Needs a key with the scope ``freeze``, which no agent should have."""
+        """Lets it go on. Needs a key with the permission ``freeze``, which no agent should have."""
         return self._run(calls.unfreeze(self._service, agent_slug, reason))
 
     def call(self, method: str, path: str, body: object = None, *, idempotency_key: str | None = None) -> Any:

@@ -1,5 +1,5 @@
 "use client";
-/** A new API key with chosen scopes and expiry. */
+/** A new API key with chosen permissions and expiry. */
 import type { HookStep } from "#components/commands";
 import { ChoiceFields } from "#components/portal/forms/choice-fields";
 import { FormStatus } from "#components/portal/forms/form-status";

@@ -30,7 +30,7 @@ export function RotateKeyDialog({ action, keyId, name }: KeyDialogProps<NewKey>)
         </>
       }
       title="Rotate key"
-      description={`The new key gets the name, scopes and expiry of “${name}”. Replace the old one before it expires.`}
+      description={`The new key gets the name, permissions and expiry of “${name}”. Replace the old one before it expires.`}
       action={action}
       fields={{ key_id: keyId }}
       confirmLabel="Create new key"

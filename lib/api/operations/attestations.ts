@@ -169,7 +169,7 @@ export const attestationsOperations = {
 /* Presentations of a zero-knowledge credential. */
 
 export const presentationsOperations = {
-  /** Scope `read`: it shows no more than its key could read, and records nothing in the log. */
+  /** Permission `read`: it shows no more than its key could read, and records nothing in the log. */
   createPresentation: {
     method: "POST",
     path: "/v1/attestations/{id}/presentations",

@@ -33,7 +33,7 @@ export type OpeningLinkDays = (typeof openingLinkDays)[number];
 export const ownerScopes: readonly Scope[] = ["erase", "rules", "scim"];
 
 /**
- * Default scopes of a new key: an agent must not be able to destroy the evidence against itself, to unfreeze itself or
+ * Default permissions of a new key: an agent must not be able to destroy the evidence against itself, to unfreeze itself or
  * to change the rules for itself, and `hook` and `record` allow nothing more.
  */
 export const usualScopes = scopeNames.filter(

@@ -54,8 +54,8 @@ export const createKeyForm = z.object({
   scopes: z.preprocess(
     (value) => (value === undefined ? [] : [value].flat()),
     z
-      .array(z.enum(scopeNames, "is not a scope"))
-      .min(1, "choose at least one scope")
+      .array(z.enum(scopeNames, "is not a permission"))
+      .min(1, "choose at least one permission")
       .refine(
         (scopes) =>
           !scopes.includes("hook") || scopes.every((scope) => scope === "hook" || scope === "record"),

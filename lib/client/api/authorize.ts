@@ -213,7 +213,7 @@ export function requireFit(
   readAboutToRun: (approved: ApprovedAuthorization) => AboutToRun,
 ): ApprovedAuthorization {
   const approved = requireApproved(state);
-  // Without the scope read or hook this isn't known. The claim that follows finds out.
+  // Without the permission read or hook this isn't known. The claim that follows finds out.
   if (approved.attestation_id) throw new ApprovalUsedError(approved.attestation_id);
   // Read after the last wait: from here to the action nothing else runs.
   const aboutToRun = readAboutToRun(approved);
@@ -225,7 +225,7 @@ export function requireFit(
   return approved;
 }
 
-/* The stop button: an agent is frozen by any key of its organization, and goes on by one with the scope `freeze`. */
+/* The stop button: an agent is frozen by any key of its organization, and goes on by one with the permission `freeze`. */
 
 const freezePath = (slug: string, what: string) => `/v1/identity/${encodeURIComponent(slug)}/${what}`;
 

@@ -334,7 +334,7 @@ export interface AuthorizationRequest extends AuthorizationCommon, Authorization
   claimed?: AuthorizationState | undefined;
 }
 
-/** GET /v1/authorize/{request_id}. The fields of the owner are there if the key has the scope `read`. */
+/** GET /v1/authorize/{request_id}. The fields of the owner are there if the key has the permission `read`. */
 export interface AuthorizationState extends AuthorizationCommon, Partial<Undefinable<AuthorizationOwned>> {
   status: "pending" | "approved" | "denied" | "expired" | "cancelled";
   decided_at: string | null;

@@ -276,7 +276,7 @@ hook                    for the settings of a coding agent; see /docs/hook
   --ask PATTERN         ask about Tool or Tool(text*), "*" is any text; can be repeated. Without it, and without
                         --record, about every call. --match is the same
   --record [PATTERN]    attest these calls without asking (default: every one); private unless --public; the key needs
-                        the scope record too. While the service is away, they wait on this machine
+                        the permission record too. While the service is away, they wait on this machine
   --answer-prompts      answer Codex's own question about an approved call too, also where it asks to leave its sandbox
   --before              attest what --record names before it runs too, so that a call that never came back shows
   --dialect NAME        the agent: claude (default), codex, copilot, gemini, antigravity, cursor, qwen, vibe, opencode, pi,
@@ -316,7 +316,7 @@ rules try               says what rules would have allowed, asked or denied of a
                         Codex's JSONL, or spans in OTLP's JSON. Nothing of it is sent
   --cedar FOLDER        your copy of the npm package @cedar-policy/cedar-wasm
   --rules FILE          rules in Cedar, or --template 1, 2 or 3 of the portal's (default: those of your organization, for
-                        which the key needs the scope rules)
+                        which the key needs the permission rules)
   --agent <agent>       the agent that rules name (default: agent)
 
 doctor                  examines this machine's hooks: whether each blocks a call, which pass unseen, whether programs are

@@ -427,7 +427,7 @@ describe("gate", () => {
   );
 
   it.each(["taken back", "frozen", "over"])(
-    "attests without the approval what is %s while it runs, also with the scope hook alone",
+    "attests without the approval what is %s while it runs, also with the permission hook alone",
     async (what) => {
       const action = newAction({ attestation: { metadata: { invoice: 1042 } } });
       const { key: narrow } = await test.createKey("dev@example.com", ["hook"]);

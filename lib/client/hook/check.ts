@@ -213,6 +213,6 @@ function sayWhatKeyCan({ io }: Command, found: JsonValue): void {
   const more = scopes.filter((scope) => scope !== "hook");
   if (more.length > 0)
     io.tell(
-      `Warning: the hook's key can do more than it needs (${toVisibleText(more.join(", "))}). Give it one with the scope hook alone.\n`,
+      `Warning: the hook's key can do more than it needs (${toVisibleText(more.join(", "))}). Give it one with the permission hook alone.\n`,
     );
 }

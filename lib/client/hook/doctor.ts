@@ -173,7 +173,7 @@ async function examineKey(hook: Command, isOthers: boolean, isRecording: boolean
       record: !isRecording || scopes.includes("record") || scopes.includes("attest"),
     };
     for (const [scope, isThere] of Object.entries(may))
-      if (!isThere) add("fault", `the key in ${keyFile} lacks the scope ${scope}`);
+      if (!isThere) add("fault", `the key in ${keyFile} lacks the permission ${scope}`);
     const more = scopes.filter((scope) => scope !== "hook" && scope !== "record");
     if (more.length > 0)
       add("warning", `the key in ${keyFile} can do more than a hook needs: ${more.join(", ")}`);

@@ -625,7 +625,7 @@ describe("countersign doctor", () => {
       () => change("hook.key", "none.key"),
       /none\.key can't be read, so every call is blocked/,
     ],
-    ["the key may not record", ["--record"], async () => undefined, /lacks the scope record/],
+    ["the key may not record", ["--record"], async () => undefined, /lacks the permission record/],
     ["nothing is asked before a call", [], () => change('"PreToolUse"', '"PreTool"'), /nothing is asked/],
     ["the service is away", [], () => change(around.service.base, "http://127.0.0.1:9"), /127\.0\.0\.1:9/],
     ["a hook of type http has no helper", ["--port", "9"], async () => undefined, /nothing answers at .*:9/],

@@ -380,7 +380,9 @@ async function listArguments(command: Command): Promise<string[]> {
   const { line, io } = command;
   const keyFile = single(line, "key-file");
   if (keyFile === undefined)
-    throw new UsageError("hook install needs --key-file: a file with an API key that has the scope hook");
+    throw new UsageError(
+      "hook install needs --key-file: a file with an API key that has the permission hook",
+    );
   const key = io.machine.absolute(keyFile);
   await requireOutside(command, key);
   const valued = Object.entries(line.values) as [ValuedOption, string[]][];

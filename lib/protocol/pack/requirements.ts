@@ -215,7 +215,7 @@ export const requirements: readonly Requirement[] = [
     source: "soc2",
     id: "CC6.1",
     asks: "Logical access is controlled.",
-    feature: "Keys with scopes, roles, sign-in with the company's provider, registered agents.",
+    feature: "Keys with permissions, roles, sign-in with the company's provider, registered agents.",
     files: "attestations/, statements/",
     gap: "Access to the systems in which the agent acts; keys and roles are in no pack.",
   },

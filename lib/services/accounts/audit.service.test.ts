@@ -1,4 +1,4 @@
-/** Guarantees: the audit log leaves by the scope `audit` and by roles that may take it out, whole, filtered and in order. */
+/** Guarantees: the audit log leaves by the permission `audit` and by roles that may take it out, whole, filtered and in order. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { Context } from "#lib/services/approvals/context";

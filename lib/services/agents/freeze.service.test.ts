@@ -64,7 +64,7 @@ describe("a frozen agent", () => {
     expect((await test.call("GET", "/v1/identity/mine")).body.frozen_at).toBeNull();
   });
 
-  it("goes on only by a key with the scope freeze, which no key got by email has", async () => {
+  it("goes on only by a key with the permission freeze, which no key got by email has", async () => {
     await frozenAgent("careful");
     expect(usualScopes).not.toContain("freeze");
     expect(refusal(await unfreeze("careful", key))).toEqual([403, "insufficient_scope"]);

@@ -38,7 +38,7 @@ const byScopes: Record<string, string> = {
   erase: "eraseContent",
 };
 
-it("gives no scope more than its own operations", () => {
+it("gives no permission more than its own operations", () => {
   const found = new Map<string, string>();
   for (const [id, spec] of Object.entries(operations) as [string, OperationSpec][])
     if (spec.auth.kind === "key") found.set(id, spec.auth.scopes.join(" "));
@@ -49,7 +49,7 @@ it("gives no scope more than its own operations", () => {
   expect(found).toEqual(new Map([...expected, ...directory.map(([id]): [string, string] => [id, "scim"])]));
 });
 
-describe("the scope erase", () => {
+describe("the permission erase", () => {
   const { test } = setupTestApp(anyKind, { LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000" });
   let context: Context;
   let owner: MemberPrincipal;
@@ -119,7 +119,7 @@ describe("the scope erase", () => {
     expect(await isErased(id)).toBe(false);
   });
 
-  it("goes with the scope that changes rules", async () => {
+  it("goes with the permission that changes rules", async () => {
     await changeRole(context, owner, { userId: member.userId, role: "owner" });
     const made = await makeApiKey(context, member, wish("rules", "read", "attest"));
     const asked = {

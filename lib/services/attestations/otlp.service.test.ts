@@ -484,7 +484,7 @@ describe("what is refused", () => {
     expect(bomb.length).toBeLessThan(20_000);
     const refused = [
       [await send(encoding, fine, { as: "" }), 401, /Missing Authorization/],
-      [await send(encoding, fine, { as: attestKey }), 403, /scope record/],
+      [await send(encoding, fine, { as: attestKey }), 403, /permission record/],
       [await send(encoding, new Uint8Array(1024 * 1024 + 1)), 413, /1048576 bytes/],
       [await send(encoding, bomb, { headers: gzipped }), 413, /8388608 bytes when unpacked/],
       [await send(encoding, fine, { headers: gzipped }), 400, /not gzip/],

@@ -52,7 +52,7 @@ const describeService = (context: AccountsContext): JsonObject => ({
     {
       type: "oauthbearertoken",
       name: "API key",
-      description: "An API key with the scope scim, as a bearer token",
+      description: "An API key with the permission scim, as a bearer token",
     },
   ],
   meta: { resourceType: "ServiceProviderConfig", location: place(context, "/ServiceProviderConfig") },

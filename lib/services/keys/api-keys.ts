@@ -239,7 +239,7 @@ export async function revokeApiKey(
 
 export const isTestKey: SQL<boolean> = sql<boolean>`starts_with(${apiKeys.prefix}, ${testPrefix})`;
 
-/* Keys as the portal manages them: made with chosen scopes, rotated with an overlap, revoked. */
+/* Keys as the portal manages them: made with chosen permissions, rotated with an overlap, revoked. */
 
 const hourMs = 3_600_000;
 
@@ -301,7 +301,7 @@ const guarded = [
   ["scim", "members"],
 ] as const;
 
-/** A key with one of the owners' scopes is theirs to make, and its text theirs to see. The role holds until the commit. */
+/** A key with one of the owners' permissions is theirs to make, and its text theirs to see. The role holds until the commit. */
 async function requireMaker(tx: Executor, person: MemberPrincipal, scopes: readonly string[]): Promise<void> {
   const role = await holdRole(tx, person, "operate");
   if (role !== "owner" && ownerScopes.some((scope) => scopes.includes(scope)))

@@ -338,7 +338,7 @@ export async function authenticate(
   if (principal === null) throw invalidApiKey();
   if (auth.scopes.length > 0 && !hasAnyScope(principal, auth.scopes)) {
     const names = auth.scopes.join(" or ");
-    throw new AppError("insufficient_scope", `this requires an API key with the scope ${names}`);
+    throw new AppError("insufficient_scope", `this requires an API key with the permission ${names}`);
   }
   return principal;
 }
@@ -366,5 +366,5 @@ export async function lockAndRecheckKey(
     .where(and(eq(apiKeys.id, principal.keyId), isLiveKey));
   if (!key) throw invalidApiKey();
   if (scope !== undefined && !key.scopes.includes(scope))
-    throw new AppError("insufficient_scope", `this key no longer has the scope ${scope}`);
+    throw new AppError("insufficient_scope", `this key no longer has the permission ${scope}`);
 }

@@ -8,7 +8,7 @@ import { setupTestApp } from "#support/setup-app";
 
 const refused = { status: 403, code: "insufficient_scope" };
 
-describe("the scope hook", () => {
+describe("the permission hook", () => {
   const { test } = setupTestApp();
   let [hook, otherHook, full] = ["", "", ""];
   const makeKey = async (...scopes: (typeof scopeNames)[number][]) =>

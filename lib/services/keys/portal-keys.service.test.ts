@@ -22,7 +22,7 @@ describe("API keys in the portal", () => {
   const statusOf = async (key: string) => (await test.call("GET", "/v1/keys/info", { key })).status;
   const make = () => makeApiKey(context, person, { name: "k", scopes: ["read", "attest"], lifetimeDays: 7 });
 
-  it("makes a key with exactly the chosen scopes and expiry", async () => {
+  it("makes a key with exactly the chosen permissions and expiry", async () => {
     const { text } = await make();
     const { body } = await test.call("GET", "/v1/keys/info", { key: text });
     expect(body.scopes).toEqual(["read", "attest"]);

@@ -101,7 +101,7 @@ describe("a hook that comes to the service", () => {
       inputs_hash: hashInputs({ command: "echo sk-abcdefghijklmnopqrstuvwx" }),
     });
     const refused = await send(url(newCall("/work").agent, "&record=*"), event("PostToolUse"));
-    expect(refused.said.systemMessage, "its key may not").toMatch(/scope/);
+    expect(refused.said.systemMessage, "its key may not").toMatch(/permission/);
   });
 
   it.each([

@@ -521,7 +521,7 @@ describe("the endpoint", () => {
     },
   );
 
-  it("holds tools to the key's scopes", async () => {
+  it("holds tools to the key's permissions", async () => {
     const { key: reader } = await test.createKey("dev@example.com", ["read"]);
     const client = await connectModern(reader);
     const refused = await use(client, "attest_action", asking);

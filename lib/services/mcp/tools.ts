@@ -257,7 +257,7 @@ export async function revokeApproval(
   return describeState(await call<AuthorizationState>({ method: "POST", path, body: { reason } }));
 }
 
-/** An agent may stop itself. Only a person, or a key with the scope `freeze`, lets it go on. */
+/** An agent may stop itself. Only a person, or a key with the permission `freeze`, lets it go on. */
 export async function freezeAgent(
   call: CallOperation,
   { agent_slug, reason }: z.infer<typeof freezeInput>,

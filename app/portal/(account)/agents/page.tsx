@@ -48,7 +48,7 @@ export default async function AgentsPage({ searchParams }: PageProps) {
               title="No agents yet"
               command={{ label: "Register your first agent", code: registerCommand(app.env.baseUrl) }}
             >
-              Register one here, or from a shell with a key that has the identity scope:
+              Register one here, or from a shell with a key that has the identity permission:
             </EmptyState>
           }
         />

@@ -56,7 +56,7 @@ function describeLimits(attestationsPerDay: number | null, auditDays: number | u
       id: "attestations",
       name: "Attestations",
       value:
-        "Their log entries are kept permanently: hashes and signatures, no content. Owners can erase the content of an attestation on its page, with a key that has the erase scope, or by age, below. The proof that something was recorded stays.",
+        "Their log entries are kept permanently: hashes and signatures, no content. Owners can erase the content of an attestation on its page, with a key that has the erase permission, or by age, below. The proof that something was recorded stays.",
     },
     {
       id: "keys",

@@ -226,7 +226,7 @@ export async function findOwn(
   // A planted one is no agent's: nothing claims, answers or cancels it.
   if (row === null || row.planted || !ownsRow(principal, row)) throw authorizationNotFound();
   if (!mayReach(principal, "authorize", row))
-    throw new AppError("insufficient_scope", `a key with the scope hook ${verb} only what it asked for`);
+    throw new AppError("insufficient_scope", `a key with the permission hook ${verb} only what it asked for`);
   return row;
 }
 

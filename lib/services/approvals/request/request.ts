@@ -360,7 +360,7 @@ function withoutSecrets(response: AuthorizeResponse): string {
   return JSON.stringify(response.require_code ? kept : { ...kept, confirmation_code });
 }
 
-/** Adds link and code to a stored response. A key with the scope `hook` can repeat only its own requests. */
+/** Adds link and code to a stored response. A key with the permission `hook` can repeat only its own requests. */
 export async function restoreSecrets(
   context: Context,
   text: string,

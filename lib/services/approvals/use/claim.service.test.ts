@@ -50,7 +50,7 @@ describe("claims", () => {
     expect(audited).toHaveLength(1);
   });
 
-  it("answers what it is, without the scope read", async () => {
+  it("answers what it is, without the permission read", async () => {
     const { key: narrow } = await test.createKey("dev@example.com", ["authorize"]);
     const { body } = await claim(await approved({ context: { secret: "s3cret" } }), "mine", narrow);
     expect(body).toMatchObject({ run: "mine", claimed_at: expect.any(String) });

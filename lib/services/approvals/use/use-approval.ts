@@ -180,14 +180,14 @@ async function prepareProof(
 const notApprovedForHook = () =>
   new AppError(
     "insufficient_scope",
-    "a key with the scope hook attests only what was approved at its own request: send that human_authorization; one with record attests only without",
+    "a key with the permission hook attests only what was approved at its own request: send that human_authorization; one with record attests only without",
   );
 
 const claimDays = 2;
 const maxClaims = 1_000;
 
 /**
- * Lets a key with the scope `record` attest without an approval. One with the scope `hook` alone records so, as not
+ * Lets a key with the permission `record` attest without an approval. One with the permission `hook` alone records so, as not
  * approved, what ran otherwise than it was approved, and the end of what it has attested: only for the agent and the action
  * of a request of its own that it has claimed and not attested, or attested as this one's `parent`, with the same inputs.
  */
