@@ -93,7 +93,7 @@ export const mutations = [
   },
   {
     threat: "An auditor writes",
-    file: "lib/services/keys/email-keys.ts",
+    file: "lib/services/keys/routes.ts",
     from: ', organizationId }, "operate");',
     to: ', organizationId }, "read");',
     test: "lib/services/accounts/roles.service.test.ts",
@@ -177,14 +177,14 @@ export const mutations = [
   },
   {
     threat: "Links or keys by email go around",
-    file: "lib/services/keys/email-keys.ts",
+    file: "lib/services/keys/routes.ts",
     from: 'settings.OIDC_ENFORCED === "on"',
     to: 'settings.baseUrl === ""',
     test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
   },
   {
     threat: "A stranger begins on a service whose sign-up is closed",
-    file: "lib/services/keys/email-keys.ts",
+    file: "lib/services/keys/routes.ts",
     from: "if (consumed === null || !(await mayGetKey(context, tx, email))) return null;",
     to: "if (consumed === null) return null;",
     test: "lib/services/accounts/sign-up.service.test.ts",

@@ -24,7 +24,7 @@ import { authorizationsHandlers, replayHydrators } from "#lib/services/approvals
 import { presentationsHandlers } from "#lib/services/attestations/presentations";
 import { attestationsHandlers } from "#lib/services/attestations/routes";
 import { directoryHandlers } from "#lib/services/directory/routes";
-import { keysHandlers } from "#lib/services/keys/email-keys";
+import { keysHandlers } from "#lib/services/keys/routes";
 import { createMcpHandlers } from "#lib/services/mcp/routes";
 import { mailHandlers } from "#lib/services/notifications/mailbox";
 import { rulesHandlers } from "#lib/services/policies/read";

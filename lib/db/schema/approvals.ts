@@ -9,13 +9,13 @@ import {
   integer,
   pgTable,
   primaryKey,
-  smallint,
   text,
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
 import { agents } from "./agents";
+import { approvers } from "./approvers";
 import { at, bytea, createdAt, leafIndex } from "./columns";
 
 export const authorizationRequests = pgTable(
@@ -208,112 +208,6 @@ export const grants = pgTable(
   (t) => [index("grants_agent").on(t.agent_id, t.expires_at)],
 );
 
-/*
- * Who is notified of authorization requests. Notices are the outbox of their mails: notify-approvers.ts (in
- * lib/services/approvals/request) and a trigger write them in the transaction that makes or ends the request, so neither is
- * ever without the other. They hold no content: a mail is written from the request when it is sent.
- */
-
-/** People and groups, whose names share one namespace. */
-export const approvers = pgTable(
-  "approvers",
-  {
-    id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
-    /** Name for requests; null for a member who has only chosen their emails. */
-    name: text(),
-    /** Null for a group. */
-    email: text(),
-    /** Only the confirmed get mail. `left`: unsubscribed; `removed`: an owner took them off; `deactivated`: the directory did. */
-    status: text({ enum: ["invited", "confirmed", "left", "removed", "deactivated"] }).notNull(),
-    /** When the mail that asks for the confirmation was sent last. */
-    invited_at: at("invited_at"),
-    /** Minutes after which the people of a group's next step are notified; null notifies all at once. */
-    escalate_after: integer(),
-    /** Person who is notified after the last step of a group. */
-    last_resort: uuid(),
-    /** Since when an owner lets a group's attention be measured; null: it isn't. */
-    attention_since: at("attention_since"),
-    /** How many requests an owner lets be planted for a group in each 30 days; null: none. */
-    planted_per_month: smallint(),
-    /** The group that is notified if a request names nobody. */
-    is_default: boolean().notNull().default(false),
-    /** Which requests they get a mail about; `all`: members only. */
-    requests: text({ enum: ["all", "named", "none"] })
-      .notNull()
-      .default("named"),
-    decisions: boolean().notNull().default(false),
-    reminders: boolean().notNull().default(false),
-    /** Mails name in their subject what runs, which the servers on their way can read. */
-    subject_titles: boolean().notNull().default(false),
-    created_at: createdAt(),
-  },
-  (t) => [
-    uniqueIndex("approvers_email").on(t.organization_id, t.email),
-    uniqueIndex("approvers_name")
-      .on(t.organization_id, sql`lower(${t.name})`)
-      .where(sql`${t.status} <> 'removed'`),
-    uniqueIndex("approvers_default").on(t.organization_id).where(sql`${t.is_default}`),
-    index("approvers_person").on(t.email),
-  ],
-);
-
-/** Devices that are notified by Web Push (RFC 8030): a browser's subscription. */
-export const pushDevices = pgTable(
-  "push_devices",
-  {
-    id: uuid().primaryKey(),
-    approver_id: uuid()
-      .notNull()
-      .references(() => approvers.id, { onDelete: "cascade" }),
-    /** Address at the browser maker's push service; whoever has it and the keys can send to the device. */
-    endpoint: text().notNull(),
-    p256dh: text().notNull(),
-    auth: text().notNull(),
-    name: text().notNull(),
-    /** When the push service last refused a message for another reason than that the subscription has ended. */
-    failed_at: at("failed_at"),
-    created_at: createdAt(),
-  },
-  (t) => [uniqueIndex("push_devices_endpoint").on(t.approver_id, t.endpoint)],
-);
-
-export const approverGroups = pgTable(
-  "approver_groups",
-  {
-    group_id: uuid()
-      .notNull()
-      .references(() => approvers.id, { onDelete: "cascade" }),
-    approver_id: uuid()
-      .notNull()
-      .references(() => approvers.id, { onDelete: "cascade" }),
-    /** The provider's group that put them there; null: an owner did. */
-    by_provider: text(),
-    /** Turn in which they are notified: 1 is at once. */
-    step: smallint().notNull().default(1),
-  },
-  (t) => [primaryKey({ columns: [t.group_id, t.approver_id] }), index().on(t.approver_id)],
-);
-
-/** One at a time for each approver, who decide in their place. */
-export const deputies = pgTable(
-  "deputies",
-  {
-    approver_id: uuid()
-      .primaryKey()
-      .references(() => approvers.id, { onDelete: "cascade" }),
-    deputy_id: uuid()
-      .notNull()
-      .references(() => approvers.id, { onDelete: "cascade" }),
-    starts_at: at("starts_at").notNull(),
-    ends_at: at("ends_at").notNull(),
-    created_at: createdAt(),
-  },
-  (t) => [index("deputies_deputy").on(t.deputy_id)],
-);
-
 /** Decisions on the approval page, read to the end or not, of groups whose attention is measured: no person, no request. */
 export const groupReadings = pgTable(
   "group_readings",
@@ -331,6 +225,12 @@ export const groupReadings = pgTable(
   },
   (t) => [primaryKey({ columns: [t.group_id, t.agent_id, t.day] })],
 );
+
+/*
+ * Who is notified of authorization requests. Notices are the outbox of their mails: notify-approvers.ts (in
+ * lib/services/approvals/request) and a trigger write them in the transaction that makes or ends the request, so neither is
+ * ever without the other. They hold no content: a mail is written from the request when it is sent.
+ */
 
 export const requestApprovers = pgTable(
   "request_approvers",

@@ -209,3 +209,6 @@ export const keyEvents = pgTable(
   },
   (t) => [primaryKey({ columns: [t.purpose, t.key_id, t.event, t.log_id] })],
 );
+
+/** Unlogged, and always empty: what the health check writes here is rolled back (lib/log/sequencer/sequencer.ts). */
+export const writeProbe = pgTable("write_probe", { filler: text().notNull() });

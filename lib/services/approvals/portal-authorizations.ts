@@ -19,9 +19,12 @@ import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
 import { answerQuestion } from "#lib/services/approvals/decision/questions";
 import { revokeAuthorization } from "#lib/services/approvals/decision/revoke";
 import { readGrantUsage, readGrantUsages } from "#lib/services/approvals/request/evaluate-policy";
+import { requestAuthorization } from "#lib/services/approvals/request/request";
 import { judgeByRulesNow } from "#lib/services/approvals/request/rules-now";
 import { whyUnusable } from "#lib/services/approvals/use/use-approval";
 import { isTestKey } from "#lib/services/keys/api-keys";
+import { actAsKey } from "#lib/services/keys/authenticate";
+import { type ChosenSuggestion, deriveSuggestion } from "#lib/services/policies/suggestions";
 import type { Context } from "./context";
 import {
   type AuthorizationQuery,
@@ -261,4 +264,31 @@ export async function cancelOwnAuthorization(
 ): Promise<void> {
   await requireRole(context.database.db, person, "stop");
   await cancelAuthorization(context, requestId, person);
+}
+
+const standingMinutes = 1_440;
+
+/**
+ * Asks those who decided the newest of the requests that the suggestion rests on for a standing approval. The person never
+ * counts among them unless the organization lets who asks approve. Returns its link, or null if the rules or a freeze
+ * denied it at once.
+ */
+export async function askForStanding(
+  context: Context,
+  person: MemberPrincipal,
+  suggestion: ChosenSuggestion,
+): Promise<string | null> {
+  const { chosen, derivation } = await deriveSuggestion(context, person, suggestion);
+  const newest = await findAuthorization(context.database, chosen.requests[0]?.id ?? "");
+  if (chosen.standing === null || newest === null)
+    throw new AppError("rules_changed", "this standing approval is no longer suggested: reload the page");
+  const { agent_slug, required_approvers, required_level } = parseRequest(newest);
+  const body = {
+    ...{ agent_slug, required_level, grant: chosen.standing, expires_in_minutes: standingMinutes },
+    action: `Use ${chosen.bounds.tool} as approved before`,
+    ...(required_approvers.length > 0 && { required_approvers }),
+  };
+  const principal = await actAsKey(context, person, "authorize");
+  const made = await requestAuthorization(context, { principal, body, hold: null, derivation });
+  return made.status === "pending" ? made.approval_url : null;
 }

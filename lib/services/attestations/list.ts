@@ -13,7 +13,7 @@ import {
 } from "#lib/api/schemas/identity";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
 import { agents, attestations, authorizationRequests } from "#lib/db/schema";
-import { payloadDigestSql } from "#lib/db/schema/agents";
+import { payloadDigestSql } from "#lib/db/schema/attestations";
 import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { hexDecode, hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";

@@ -2,7 +2,13 @@
 
 import { and, arrayContains, desc, eq, isNull, lt, or } from "drizzle-orm";
 import { LRUCache } from "lru-cache";
-import type { KeyPrincipal, KnownKey, Principal, UserPrincipal } from "#lib/api/http/context";
+import type {
+  KeyPrincipal,
+  KnownKey,
+  MemberPrincipal,
+  Principal,
+  UserPrincipal,
+} from "#lib/api/http/context";
 import { limitExceeded } from "#lib/api/http/pipeline";
 import type { HttpRequest } from "#lib/api/http/problem";
 import type { LimitPolicy, LimitState, RateLimiter } from "#lib/api/http/rate-limit";
@@ -14,7 +20,7 @@ import { AppError } from "#lib/errors";
 import { createTimedCache } from "#lib/jobs/bounded-memo";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { AccountsContext } from "#lib/services/accounts/context";
-import { type Act, holdRole } from "#lib/services/accounts/members";
+import { type Act, holdRole, requireRole } from "#lib/services/accounts/members";
 import {
   invalidApiKey,
   isApiKeyText,
@@ -192,6 +198,18 @@ export async function findOwnKey(
     .orderBy(desc(apiKeys.id))
     .limit(1);
   return key ? findPrincipalAgain(context, { keyId: key.id, ip }) : null;
+}
+
+/** The person acts as one of the organization's keys, which every member may make and use. */
+export async function actAsKey(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  scope: Scope,
+): Promise<KeyPrincipal> {
+  await requireRole(context.database.db, person, "operate");
+  const caller = await findOwnKey(context, person.organizationId, scope, person.ip ?? "");
+  if (caller !== null) return { ...caller, person };
+  throw new AppError("forbidden", `create a key with the permission “${scope}” first`);
 }
 
 /*

@@ -150,6 +150,11 @@ export interface RulesEngine {
   close(): void;
 }
 
+export interface RulesContext extends AccountsContext {
+  rules: RulesEngine;
+  worldId: { environment: WorldEnvironment };
+}
+
 const unavailable = (detail: string, cause?: unknown) =>
   new AppError("service_unavailable", detail, { headers: { "retry-after": "2" }, cause });
 
@@ -268,9 +273,4 @@ export function createRulesEngine(options: EngineOptions): RulesEngine {
       comparisons.close();
     },
   };
-}
-
-export interface RulesContext extends AccountsContext {
-  rules: RulesEngine;
-  worldId: { environment: WorldEnvironment };
 }

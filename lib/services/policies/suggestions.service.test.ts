@@ -15,10 +15,9 @@ import {
 import type { HumanAuthorization } from "#lib/protocol/approval/approval";
 import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
 import { acceptApproval } from "#lib/services/approvals/decision/decide";
-import { readAgentFile } from "#lib/services/approvals/portal-authorizations";
+import { askForStanding, readAgentFile } from "#lib/services/approvals/portal-authorizations";
 import { findAuthorization, readApprovalToken } from "#lib/services/approvals/rows";
 import { eraseAuthorizations } from "#lib/services/attestations/erase";
-import { askForStanding } from "#lib/services/portal/overview";
 import { ask, provenBy } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { joinPerson, signInPerson } from "#support/portal";

@@ -17,7 +17,7 @@ import type { Context } from "#lib/services/approvals/context";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { eraseContent } from "#lib/services/attestations/erase";
 import { limitApiKey } from "#lib/services/keys/api-keys";
-import { requestKeyByEmail, verifyKeyByEmail } from "#lib/services/keys/email-keys";
+import { requestKeyByEmail, verifyKeyByEmail } from "#lib/services/keys/routes";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 import { saveOwnRules } from "#lib/services/policies/read";
 import type { TestPasskey } from "#support/authenticator";

@@ -1,13 +1,9 @@
-/**
- * The portal's first page and an organization's first steps, usage of keys and agents, search, the log of requests; and
- * asking for a standing approval that was suggested.
- */
+/** The portal's first page and an organization's first steps, usage of keys and agents, search, and the log of requests. */
 
 import { and, count, desc, eq, gt, gte, ilike, inArray, lt, or, sql, sum } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
-import { type KeyPrincipal, type MemberPrincipal, toActor } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
-import type { Scope } from "#lib/api/schemas/key-choices";
 import type { RequestFilters, SearchHit } from "#lib/api/schemas/portal";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import { queryRows } from "#lib/db/client";
@@ -31,21 +27,12 @@ import { recordAudit } from "#lib/services/accounts/audit";
 import { readRequesterRule, requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { requestAuthorization } from "#lib/services/approvals/request/request";
-import {
-  approvalUrl,
-  findAuthorization as findAuthorizationRow,
-  parseRequest,
-} from "#lib/services/approvals/rows";
+import { approvalUrl } from "#lib/services/approvals/rows";
 import { attest } from "#lib/services/attestations/attest";
 import { containing, countAttestations, ofOrganization } from "#lib/services/attestations/list";
 import { listOwnAttestations, toFilter } from "#lib/services/attestations/own";
 import { isLiveKey, isTestKey, utcDay } from "#lib/services/keys/api-keys";
-import { findOwnKey } from "#lib/services/keys/authenticate";
-import {
-  type ChosenSuggestion,
-  deriveSuggestion,
-  type SuggestionsContext,
-} from "#lib/services/policies/suggestions";
+import { actAsKey } from "#lib/services/keys/authenticate";
 
 /* The three steps with which an organization begins: read from what it has done, never from a mark of their own. */
 
@@ -109,14 +96,6 @@ export async function readFirstSteps(context: Context, organizationId: string): 
         }
       : null,
   };
-}
-
-/** The person acts as one of the organization's keys, which every member may make and use. */
-async function actAsKey(context: Context, person: MemberPrincipal, scope: Scope): Promise<KeyPrincipal> {
-  await requireRole(context.database.db, person, "operate");
-  const caller = await findOwnKey(context, person.organizationId, scope, person.ip ?? "");
-  if (caller !== null) return { ...caller, person };
-  throw new AppError("forbidden", `create a key with the permission “${scope}” first`);
 }
 
 const firstAgent = "my-first-agent";
@@ -183,33 +162,6 @@ export async function askForFirstApproval(context: Context, person: MemberPrinci
     ...(await chooseDeciders(context, person)),
   };
   await requestAuthorization(context, { principal, body, hold: null });
-}
-
-const standingMinutes = 1_440;
-
-/**
- * Asks those who decided the newest of the requests that the suggestion rests on for a standing approval. The person never
- * counts among them unless the organization lets who asks approve. Returns its link, or null if the rules or a freeze
- * denied it at once.
- */
-export async function askForStanding(
-  context: Context & SuggestionsContext,
-  person: MemberPrincipal,
-  suggestion: ChosenSuggestion,
-): Promise<string | null> {
-  const { chosen, derivation } = await deriveSuggestion(context, person, suggestion);
-  const newest = await findAuthorizationRow(context.database, chosen.requests[0]?.id ?? "");
-  if (chosen.standing === null || newest === null)
-    throw new AppError("rules_changed", "this standing approval is no longer suggested: reload the page");
-  const { agent_slug, required_approvers, required_level } = parseRequest(newest);
-  const body = {
-    ...{ agent_slug, required_level, grant: chosen.standing, expires_in_minutes: standingMinutes },
-    action: `Use ${chosen.bounds.tool} as approved before`,
-    ...(required_approvers.length > 0 && { required_approvers }),
-  };
-  const principal = await actAsKey(context, person, "authorize");
-  const made = await requestAuthorization(context, { principal, body, hold: null, derivation });
-  return made.status === "pending" ? made.approval_url : null;
 }
 
 /*

@@ -3,8 +3,8 @@
 import type { FormState } from "#lib/api/schemas/form-state";
 import { suggestionForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
+import { askForStanding } from "#lib/services/approvals/portal-authorizations";
 import { proposeSuggestion } from "#lib/services/policies/suggestions";
-import { askForStanding } from "#lib/services/portal/overview";
 
 export async function propose(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   return runAction("rules", suggestionForm, form, async ({ context, person }, { policy_id, money }) => {

@@ -1,5 +1,5 @@
 /**
- * API keys by email (docs/wire.md, API keys). An address has one live code, stored as HMAC. 5 wrong tries void it,
+ * Operations of API keys (docs/wire.md, API keys), and keys by email. An address has one live code, stored as HMAC. 5 wrong tries void it,
  * and after 10 on one UTC day no code for the address works until the next.
  */
 
