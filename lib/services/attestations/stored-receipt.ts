@@ -283,6 +283,15 @@ export interface StoredEntry {
   checkpoint: string;
 }
 
+let lastJoined = { note: "", cosignatures: "", joined: "" };
+
+/** Many receipts in a row have the same. */
+function joinCosignatures(note: string, cosignatures: string): string {
+  if (lastJoined.note !== note || lastJoined.cosignatures !== cosignatures)
+    lastJoined = { note, cosignatures, joined: addNoteSignatures(note, parseSignatureLines(cosignatures)) };
+  return lastJoined.joined;
+}
+
 /** The leaf and its proof. Throws RangeError if the log's rows do not give one: a leaf or a tile is gone. */
 export async function proveEntry(
   { database, oldEntries }: Pick<LogContext, "database" | "oldEntries">,
@@ -295,8 +304,7 @@ export async function proveEntry(
     throw new RangeError(`leaf ${index} of log ${logId} is missing`);
   const entry = leaf ?? (await readOldEntry(database.db, oldEntries, logId, index, stored.payload_hash));
   const inclusionProof = await proveStored(database, logId, index, size, tiles);
-  const checkpoint =
-    cosignatures === null ? note : addNoteSignatures(note, parseSignatureLines(cosignatures));
+  const checkpoint = cosignatures === null ? note : joinCosignatures(note, cosignatures);
   return { origin, index, treeSize: size, entry, inclusionProof, checkpoint };
 }
 

@@ -235,8 +235,8 @@ interface Written {
   decided: GroupDecision[];
 }
 
-/** Entries that are read, proven and deflated at once: one by one, a pack would mostly wait for the database. */
-const entriesAhead = 16;
+/** Entries that are read, proven and deflated at once: as many as one statement asks for. */
+const entriesAhead = 32;
 
 /** Rows of the report that are written at once: their texts are kept to its end, and nothing else of the entries. */
 const entriesTallied = 100;

@@ -17,8 +17,12 @@ const deflateAside = promisify(deflateRaw);
 /** Below it, to ask another thread takes longer than to deflate: 0.2 ms for a receipt, of which 0.07 are deflate's. */
 const largeBytes = 32 * 1024;
 
+/** In one piece, and at a level that takes seven tenths of the default's time for 1 % more bytes. */
+const deflateSmall = (bytes: Uint8Array) =>
+  deflateRawSync(bytes, { level: 4, chunkSize: Math.max(64, bytes.length) });
+
 export const deflate = async (bytes: Uint8Array): Promise<Uint8Array> =>
-  bytes.length < largeBytes ? deflateRawSync(bytes) : deflateAside(bytes);
+  bytes.length < largeBytes ? deflateSmall(bytes) : deflateAside(bytes);
 
 export interface ZipWriter {
   files: readonly PackedFile[];
