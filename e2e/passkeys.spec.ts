@@ -48,7 +48,7 @@ test("enrols from the mail's link, and by a fresh link after the device was lost
 
   await page.reload();
   await expect(page.getByText("1 of 1 person has a passkey")).toBeVisible();
-  await expect(page.getByText('Ana (Finance): passkey "Linux" added')).toBeVisible();
+  await expect(page.getByText('Ana, in Finance: passkey "Linux" added')).toBeVisible();
   // An opened row has to fit a tablet too.
   await page.locator(".row-more > summary", { hasText: "Ana" }).click();
   await expect(page.getByRole("button", { name: "Remove passkey" })).toBeVisible();

@@ -174,8 +174,8 @@ export function settingDefaults(): Record<string, string> {
 }
 
 /** The file that `npm run init` writes, in the service's folder. A variable that the environment has wins. */
-export function loadEnvFile(file = ".env"): void {
-  if (existsSync(file)) process.loadEnvFile(file);
+export function loadEnvFile(): void {
+  if (existsSync(".env")) process.loadEnvFile(".env");
 }
 
 /** As they are: `npm run doctor` reports what is wrong with them. */

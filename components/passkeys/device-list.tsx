@@ -1,26 +1,18 @@
 "use client";
-/** Devices that are notified of requests, this one among them if the person wants. */
 import { useEffect, useRef, useState } from "react";
 import { postJson } from "#components/approve/post-json";
 import { Button } from "#components/ui/button";
 import { useRefresh } from "#components/ui/router";
 import { Timestamp } from "#components/ui/timestamp";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
+/** Devices that are notified of requests, this one among them if the person wants. */
+import type { ShownDevice } from "#lib/api/schemas/portal";
 import type { PasskeyAnswer } from "#lib/api/schemas/rosters";
-
-interface Device {
-  readonly id: string;
-  readonly name: string;
-  readonly createdAt: string;
-  readonly isFailing: boolean;
-  /** SHA-256 of the subscription's endpoint in base64url. */
-  readonly mark: string;
-}
 
 interface DeviceListProps {
   /** Where changes are posted. */
   readonly path: string;
-  readonly devices: readonly Device[];
+  readonly devices: readonly ShownDevice[];
   /** VAPID's public key in base64url. */
   readonly pushKey: string;
 }
@@ -118,7 +110,7 @@ export function DeviceList({ path, devices, pushKey }: DeviceListProps) {
       setMark(await markOf(subscription.endpoint));
     });
 
-  const remove = (device: Device) =>
+  const remove = (device: ShownDevice) =>
     run(async () => {
       if (device.mark === mark) {
         const registration = await navigator.serviceWorker.getRegistration("/");

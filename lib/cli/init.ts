@@ -130,8 +130,8 @@ function readSignUp(answer: string): Variables {
   return { SIGN_UP: "domains", SIGN_UP_DOMAINS: listWords(answer).join(", ") };
 }
 
-const inArea = (area: Finding["area"], add: (area: ReturnType<typeof openArea>) => void) => {
-  const opened = openArea(area);
+const inSettings = (add: (area: ReturnType<typeof openArea>) => void) => {
+  const opened = openArea("settings");
   add(opened);
   return opened.found;
 };
@@ -175,7 +175,7 @@ const questions: readonly Question[] = [
     usual: () => "invited",
     names: ["SIGN_UP", "SIGN_UP_DOMAINS"],
     read: readSignUp,
-    check: (env) => inArea("settings", (area) => examineSignUp(env, area)),
+    check: (env) => inSettings((area) => examineSignUp(env, area)),
   },
   {
     flag: "visibility",
@@ -184,7 +184,7 @@ const questions: readonly Question[] = [
     names: ["DEFAULT_VISIBILITY"],
     read: (answer) => ({ DEFAULT_VISIBILITY: answer }),
     check: (env) =>
-      inArea("settings", ({ ok }) =>
+      inSettings(({ ok }) =>
         ok(`attestations are ${env.DEFAULT_VISIBILITY} unless a request says otherwise`),
       ),
   },

@@ -172,7 +172,7 @@ export interface ProverTask extends Omit<ProverFiles, "program"> {
 type Runner = (program: string, task: ProverTask) => Promise<unknown>;
 
 /** One proof at a time; throws ProverBusyError when too many wait, and Error without the development modules. */
-export function createProver(files: () => ProverFiles = locateProver): Prover {
+export function createProver(): Prover {
   let child: Child | undefined;
   const run: Runner = (program, task) => {
     child ??= createChild({ program, idleMs: IDLE_MS, startMs: 0, serialization: "advanced" });
@@ -185,7 +185,7 @@ export function createProver(files: () => ProverFiles = locateProver): Prover {
   return async (request) => {
     if (waiting >= MAX_WAITING) throw new ProverBusyError("too many proofs are being made");
     waiting += 1;
-    const mine = last.then(() => prove(request, files(), run));
+    const mine = last.then(() => prove(request, locateProver(), run));
     last = mine.catch(() => undefined);
     try {
       return await mine;

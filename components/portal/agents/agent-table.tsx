@@ -1,11 +1,13 @@
 /** An organization's agents. */
+
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
-import { type Usage, UsageWords } from "#components/portal/overview/usage-words";
+import { UsageWords } from "#components/portal/overview/usage-words";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
+import type { Usage } from "#lib/api/schemas/portal";
 
 export type KeyStatus = "none" | "unproven" | "proven";
 

@@ -1,12 +1,14 @@
 /** An organization's API keys. */
+
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { AddressText } from "#components/portal/address-text";
-import { type Usage, UsageWords } from "#components/portal/overview/usage-words";
+import { UsageWords } from "#components/portal/overview/usage-words";
 import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
+import type { Usage } from "#lib/api/schemas/portal";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 
 export interface KeyRow {

@@ -1,5 +1,4 @@
 "use client";
-/** Who decides in a person's place while they are away. */
 import { AgentText } from "#components/agent-text";
 import { FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
@@ -8,18 +7,13 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
+/** Who decides in a person's place while they are away. */
+import type { ShownDeputy } from "#lib/api/schemas/portal";
 import { PortalForm } from "./shown-organization";
-
-interface Deputy {
-  readonly id: string;
-  readonly name: string;
-  readonly from: string;
-  readonly until: string;
-}
 
 interface CurrentProps {
   readonly approverId: string;
-  readonly deputy: Deputy | null;
+  readonly deputy: ShownDeputy | null;
   readonly end: FormAction;
 }
 

@@ -1,5 +1,4 @@
 "use client";
-/** For how many days content is kept, and the legal hold. Members see them and cannot change them. */
 import { AgentText } from "#components/agent-text";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { FormStatus } from "#components/portal/forms/form-status";
@@ -9,16 +8,12 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { describeControl, Field, Input } from "#components/ui/field";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
+/** For how many days content is kept, and the legal hold. Members see them and cannot change them. */
+import type { Retention } from "#lib/api/schemas/portal";
 import { PortalForm } from "./shown-organization";
 
-interface ShownRetention {
-  readonly days: number | null;
-  readonly startsAt: string | null;
-  readonly hold: { readonly since: string; readonly reason: string } | null;
-}
-
 interface RetentionFormsProps {
-  readonly retention: ShownRetention;
+  readonly retention: Retention;
   readonly actions: Readonly<Record<"save" | "begin" | "end", FormAction>>;
   readonly canChange: boolean;
 }

@@ -1,69 +1,13 @@
 /** How it came about who can approve: each change made a new roster, whose hash is in the public log. */
 import { Timestamp } from "#components/ui/timestamp";
-import { readableTime } from "#lib/protocol/time/time-words";
-
-/** A place that a group of the provider or directory gave. */
-interface ShownMapping {
-  readonly group: string;
-  readonly provider_group: string;
-  readonly mapped_by: string;
-}
-
-export type ShownChange =
-  | {
-      readonly kind: "passkey_added";
-      readonly person: string;
-      readonly passkey: string;
-      readonly groups: readonly string[];
-      readonly mapped?: readonly ShownMapping[];
-    }
-  | { readonly kind: "passkey_removed"; readonly person: string; readonly passkey: string }
-  | {
-      readonly kind: "joined" | "left";
-      readonly person: string;
-      readonly group: string;
-      readonly mapped?: readonly ShownMapping[];
-    }
-  | {
-      readonly kind: "deputy_named";
-      readonly person: string;
-      readonly deputy: string;
-      readonly from: string;
-      readonly until: string;
-    }
-  | { readonly kind: "deputy_ended"; readonly person: string; readonly deputy: string };
-
-const explain = (mapped: readonly ShownMapping[] = []) =>
-  mapped
-    .map(
-      ({ group, provider_group, mapped_by }) =>
-        ` (${group} by the group ${provider_group}, mapped by ${mapped_by})`,
-    )
-    .join("");
-
-function describe(change: ShownChange): string {
-  switch (change.kind) {
-    case "passkey_added": {
-      const groups = change.groups.length === 0 ? "" : ` (${change.groups.join(", ")})`;
-      return `${change.person}${groups}: passkey "${change.passkey}" added${explain(change.mapped)}`;
-    }
-    case "passkey_removed":
-      return `${change.person}: passkey "${change.passkey}" removed`;
-    case "deputy_named":
-      return `${change.deputy} is the deputy of ${change.person} from ${readableTime(change.from)} to ${readableTime(change.until)}`;
-    case "deputy_ended":
-      return `${change.deputy} is no longer the deputy of ${change.person}`;
-    default:
-      return `${change.person} ${change.kind} ${change.group}${explain(change.mapped)}`;
-  }
-}
+import { type ApproverChange, describeApproverChange } from "#lib/protocol/passkey/roster";
 
 interface RosterChangesProps {
   readonly rosters: readonly {
     readonly head: { readonly number: number; readonly changed_at: string };
     readonly hash: string;
     readonly log_index: number;
-    readonly changes: readonly ShownChange[];
+    readonly changes: readonly ApproverChange[];
   }[];
 }
 
@@ -83,7 +27,7 @@ export function RosterChanges({ rosters }: RosterChangesProps) {
             </p>
             <ul>
               {changes.map((change) => {
-                const words = describe(change);
+                const words = describeApproverChange(change);
                 return (
                   <li key={words} className="[overflow-wrap:anywhere]">
                     {words}

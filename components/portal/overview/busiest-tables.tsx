@@ -1,8 +1,10 @@
 /** The keys and agents of the overview that did most in 30 days. */
+
 import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
-import { type Usage, UsageWords } from "./usage-words";
+import type { Usage } from "#lib/api/schemas/portal";
+import { UsageWords } from "./usage-words";
 
 export interface BusyKey {
   readonly id: string;

@@ -1,8 +1,8 @@
 /** Next step after the first three: one thing, the first that is missing. */
+
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
-
-export type NextStepName = "agent_key" | "approvers" | "domain";
+import type { NextStepName } from "#lib/api/schemas/portal";
 
 const steps: Record<NextStepName, { title: string; why: string; href: string; label: string }> = {
   agent_key: {

@@ -1,9 +1,5 @@
 /** Usage by a key or an agent, in one line for each kind of thing. */
-export interface Usage {
-  readonly today: number;
-  readonly days7: number;
-  readonly days30: number;
-}
+import type { Usage } from "#lib/api/schemas/portal";
 
 const number = (value: number) => value.toLocaleString("en");
 

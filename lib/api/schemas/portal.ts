@@ -534,3 +534,39 @@ export const replayForm = z.object({
 });
 
 export const deliveryFilters = z.object({ cursor: cursorText });
+
+/* Shown on pages, as services read it. */
+
+/** Next thing to do after an organization's first steps, the first that is left. */
+export type NextStepName = "agent_key" | "approvers" | "domain";
+
+/** In UTC days that end with this one. */
+export interface Usage {
+  today: number;
+  days7: number;
+  days30: number;
+}
+
+export interface ShownDevice {
+  id: string;
+  name: string;
+  createdAt: string;
+  isFailing: boolean;
+  /** SHA-256 of the endpoint in base64url: the browser finds itself by it. */
+  mark: string;
+}
+
+export interface ShownDeputy {
+  id: string;
+  name: string;
+  from: string;
+  until: string;
+}
+
+export interface Retention {
+  days: number | null;
+  /** ISO 8601: nothing is erased for its age before. */
+  startsAt: string | null;
+  /** ISO 8601, and an owner's words; null without a hold. */
+  hold: { since: string; reason: string } | null;
+}

@@ -15,15 +15,10 @@ import {
   submitSigned,
 } from "#lib/log/sequencer/entry";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
-import { type KeySource, preferActive, publicHalf } from "#lib/log/signing/first-keys";
+import { type KeySource, type PublicHalf, preferActive, publicHalf } from "#lib/log/signing/first-keys";
 import type { KeyEventPurpose, Signer, Signers } from "#lib/log/signing/signing-keys";
 import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { buildStatement, KEY_EVENT_PREDICATE } from "#lib/protocol/statement/statement";
-
-interface PublicHalf {
-  keyId: string;
-  publicKey: Uint8Array;
-}
 
 interface KeyEventFacts {
   event: "made" | "retired" | "revoked";

@@ -112,8 +112,10 @@ export async function stopPostQuantum({ database }: Pick<Tools, "database">): Pr
   await database.db.delete(logCosignatures).where(eq(logCosignatures.witness, POST_QUANTUM_LINE));
 }
 
+const retryMs = 1_000;
+
 /** Signs after each commit; the answer ends it. */
-export function startPostQuantum(tools: Tools, sign: SignMlDsa, retryMs = 1_000): () => Promise<void> {
+export function startPostQuantum(tools: Tools, sign: SignMlDsa): () => Promise<void> {
   let running: Promise<void> | null = null;
   let timer: NodeJS.Timeout | null = null;
   let isDirty = false;

@@ -70,7 +70,7 @@ const time: Rule = isTime;
 const uuid: Rule = (value) => typeof value === "string" && isUuid(value);
 const amountValue = matches(amountValuePattern);
 const currency = matches(currencyPattern);
-const textList = (min: number, max: number, length: number) => listOf(text(length), min, max);
+const textList = (max: number, length: number) => listOf(text(length), 1, max);
 const either =
   (...rules: Rule[]): Rule =>
   (value) =>
@@ -86,8 +86,8 @@ const details: Rule = (value) =>
 const terms = fields(
   { max_calls: integer(1, 10_000), expires_at: time },
   {
-    tools: textList(1, 20, 256),
-    actions: textList(1, 20, 2000),
+    tools: textList(20, 256),
+    actions: textList(20, 2000),
     max_amount: amountValue,
     max_budget: amountValue,
     currency,
@@ -178,7 +178,7 @@ const decidedBy = either(
   fields({
     kind: oneOf("rule"),
     ruleset_hash: sha256Hex,
-    policy_ids: textList(1, 500, 256),
+    policy_ids: textList(500, 256),
     context_hash: sha256Hex,
   }),
 );

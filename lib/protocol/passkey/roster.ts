@@ -30,7 +30,7 @@ import {
 import { canonicalBytes, canonicalHash, isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
 import { APPROVER_ROSTER_PREDICATE, buildStatement, parseCanonical } from "#lib/protocol/statement/statement";
-import { isTime } from "#lib/protocol/time/time-words";
+import { isTime, readableTime } from "#lib/protocol/time/time-words";
 import {
   inclusionRanges,
   isTreeSize,
@@ -273,4 +273,45 @@ export function parseRosterStatement(bytes: Uint8Array): (RosterChange & { roste
     roster_hash: string;
   };
   return bytesEqual(write(read), bytes) ? read : null;
+}
+
+/* Changes of who may approve, as an organization's people read them. */
+
+/** A place that a group of the provider or directory gives, and who mapped that group. */
+export type MappedPlace = {
+  group: string;
+  provider_group: string;
+  mapped_by: string;
+};
+
+export type ApproverChange =
+  | { kind: "passkey_added"; person: string; passkey: string; groups: string[]; mapped?: MappedPlace[] }
+  | { kind: "passkey_removed"; person: string; passkey: string }
+  | { kind: "joined" | "left"; person: string; group: string; mapped?: MappedPlace[] }
+  | { kind: "deputy_named"; person: string; deputy: string; from: string; until: string }
+  | { kind: "deputy_ended"; person: string; deputy: string };
+
+const explainPlaces = (mapped: readonly MappedPlace[] = []) =>
+  mapped
+    .map(
+      ({ group, provider_group, mapped_by }) =>
+        ` (${group} by the group ${provider_group}, mapped by ${mapped_by})`,
+    )
+    .join("");
+
+export function describeApproverChange(change: ApproverChange): string {
+  switch (change.kind) {
+    case "passkey_added": {
+      const groups = change.groups.length === 0 ? "in no group" : `in ${change.groups.join(", ")}`;
+      return `${change.person}, ${groups}: passkey "${change.passkey}" added${explainPlaces(change.mapped)}`;
+    }
+    case "passkey_removed":
+      return `${change.person}: passkey "${change.passkey}" removed`;
+    case "deputy_named":
+      return `${change.deputy} is the deputy of ${change.person} from ${readableTime(change.from)} to ${readableTime(change.until)}`;
+    case "deputy_ended":
+      return `${change.deputy} is no longer the deputy of ${change.person}`;
+    default:
+      return `${change.person} ${change.kind} ${change.group}${explainPlaces(change.mapped)}`;
+  }
 }

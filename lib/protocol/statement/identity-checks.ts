@@ -2,11 +2,11 @@
  * The three verdicts (docs/wire.md, Attest) as pure functions of the request and the registration. The service
  * computes them, and every verifier computes them again from the signed bytes.
  */
+
 import { base64Decode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import type { VerifyEd25519 } from "#lib/protocol/keys/ed25519";
 import { parseCanonical, type RegisteredIdentity, type Verdict, type Verdicts } from "./statement";
-
-export type Ed25519Verify = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
 
 function decode(text: string, length: number): Uint8Array | null {
   try {
@@ -21,7 +21,7 @@ export function checkAgentSignature(
   request: JsonObject,
   agentSignature: string | undefined,
   agentPublicKey: string | null,
-  verify: Ed25519Verify,
+  verify: VerifyEd25519,
 ): Verdict {
   if (agentSignature === undefined || agentPublicKey === null) return null;
   const signature = decode(agentSignature, 64);
@@ -80,7 +80,7 @@ export function deriveIdentityChecks(
   agentSignature: string | undefined,
   registered: RegisteredIdentity,
   manifest: Uint8Array | null,
-  verify: Ed25519Verify,
+  verify: VerifyEd25519,
 ): Verdicts {
   return {
     agent_authenticated: checkAgentSignature(request, agentSignature, registered.agent_public_key, verify),

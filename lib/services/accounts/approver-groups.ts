@@ -2,6 +2,7 @@
  * Groups of approvers, the order in which their people are notified, the one that is notified if a request names nobody, and
  * deputies.
  */
+
 import {
   and,
   count,
@@ -19,6 +20,7 @@ import {
 } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
 import { type MemberPrincipal, toActor, type UserPrincipal } from "#lib/api/http/context";
+import type { ShownDeputy } from "#lib/api/schemas/portal";
 import type { Executor } from "#lib/db/client";
 import {
   approverGroups,
@@ -367,13 +369,6 @@ export async function becomeApprover(context: AccountsContext, person: MemberPri
 const maxDays = 90;
 
 const isNow = sql`${deputies.starts_at} <= clock_timestamp() AND ${deputies.ends_at} > clock_timestamp()`;
-
-interface ShownDeputy {
-  id: string;
-  name: string;
-  from: string;
-  until: string;
-}
 
 /** The approver's deputy, until the time is over; null without one. */
 export async function readDeputy(executor: Executor, approverId: string): Promise<ShownDeputy | null> {

@@ -5,11 +5,10 @@ import type { UserPrincipal } from "#lib/api/http/context";
 import { approvers, memberships, organizations, users } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
+import { type ApproverChange, describeApproverChange } from "#lib/protocol/passkey/roster";
 import { escapeHtml, toUnlinkedText } from "#lib/protocol/text/display-text";
-import { readableTime } from "#lib/protocol/time/time-words";
 import type { AccountsContext } from "./context";
 import { holdRole, listMemberships, personNotFound } from "./members";
-import type { MappedPlace, RosterChange } from "./roster";
 
 export interface Mail {
   to: string;
@@ -212,36 +211,14 @@ export function passkeyEventMail(to: string, link: string, event: keyof typeof p
   });
 }
 
-const explainPlaces = (mapped: readonly MappedPlace[] = []) =>
-  mapped
-    .map(
-      ({ group, provider_group, mapped_by }) =>
-        ` (${group} by the group ${provider_group}, mapped by ${mapped_by})`,
-    )
-    .join("");
-
-function describeRosterChange(change: RosterChange): string {
-  switch (change.kind) {
-    case "passkey_added": {
-      const groups = change.groups.length === 0 ? "in no group" : `in ${change.groups.join(", ")}`;
-      return `${change.person}, ${groups}: passkey "${change.passkey}" added${explainPlaces(change.mapped)}`;
-    }
-    case "passkey_removed":
-      return `${change.person}: passkey "${change.passkey}" removed`;
-    case "joined":
-      return `${change.person} joined ${change.group}${explainPlaces(change.mapped)}`;
-    case "left":
-      return `${change.person} left ${change.group}`;
-    case "deputy_named":
-      return `${change.deputy} decides in the place of ${change.person} from ${readableTime(change.from)} to ${readableTime(change.until)}`;
-    case "deputy_ended":
-      return `${change.deputy} no longer decides in the place of ${change.person}`;
-  }
-}
-
 /** To every owner, so that nobody becomes an approver unseen. */
-export function rosterMail(to: string, link: string, number: number, changes: readonly RosterChange[]): Mail {
-  const words = changes.map(describeRosterChange).join("; ");
+export function rosterMail(
+  to: string,
+  link: string,
+  number: number,
+  changes: readonly ApproverChange[],
+): Mail {
+  const words = changes.map(describeApproverChange).join("; ");
   return linkMail(to, "Who can approve has changed on Countersign", {
     lead: `Your organization's roster of approvers has changed; it is now number ${number}. The audit log says who did it. Approvers:`,
     link,

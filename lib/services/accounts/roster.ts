@@ -37,12 +37,14 @@ import {
 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalHash, canonicalJson } from "#lib/protocol/encoding/canonical-json";
 import {
+  type ApproverChange,
   buildRosterHead,
   buildRosterStatement,
   entryName,
   type GroupOpening,
   hashGroup,
   hashName,
+  type MappedPlace,
   maxRosterHashes,
   type NameOpening,
   orderEntries,
@@ -74,20 +76,6 @@ export interface RosterState {
 }
 
 type ReadState = RosterState & { mapped: MappedPlaces };
-
-/** A place that a group of the provider or directory gives, and who mapped that group. */
-export type MappedPlace = {
-  group: string;
-  provider_group: string;
-  mapped_by: string;
-};
-
-export type RosterChange =
-  | { kind: "passkey_added"; person: string; passkey: string; groups: string[]; mapped?: MappedPlace[] }
-  | { kind: "passkey_removed"; person: string; passkey: string }
-  | { kind: "joined" | "left"; person: string; group: string; mapped?: MappedPlace[] }
-  | { kind: "deputy_named"; person: string; deputy: string; from: string; until: string }
-  | { kind: "deputy_ended"; person: string; deputy: string };
 
 /** By approver; groups by name, as changes have them. Nothing signs it: a roster's bytes stay what they were. */
 type MappedPlaces = ReadonlyMap<string, readonly MappedPlace[]>;
@@ -223,13 +211,13 @@ const isSameRoster = (a: readonly RosterEntry[], b: readonly RosterEntry[]) =>
 export const noDetails: RosterDetails = { openings: {}, people: {}, groups: {}, passkeys: {} };
 
 /** Lists an owner's view of the changes, by name. A person with several passkeys joins a group once. */
-function describeChanges(before: RosterState | null, now: ReadState): RosterChange[] {
+function describeChanges(before: RosterState | null, now: ReadState): ApproverChange[] {
   const { entries, details } = before ?? { entries: [], details: noDetails };
   const own = entries.filter(isOwn);
   const known = new Map(own.map((entry) => [entry.credential_id, entry]));
   const current = new Set(now.entries.map(({ credential_id }) => credential_id));
-  const changes: RosterChange[] = [];
-  const moved = new Map<string, RosterChange>();
+  const changes: ApproverChange[] = [];
+  const moved = new Map<string, ApproverChange>();
   const explain = (approverId: string, groups: readonly string[]) => {
     const mapped = (now.mapped.get(approverId) ?? []).filter(({ group }) => groups.includes(group));
     return mapped.length === 0 ? {} : { mapped };
@@ -260,14 +248,14 @@ function describeChanges(before: RosterState | null, now: ReadState): RosterChan
     changes.push({ kind: "passkey_removed", person, passkey: details.passkeys[id] ?? "" });
   }
   for (const [name, change] of describeDeputies(before, now)) moved.set(name, change);
-  const place = ({ kind, person, ...of }: RosterChange) => canonicalJson([person, kind, { ...of }]);
+  const place = ({ kind, person, ...of }: ApproverChange) => canonicalJson([person, kind, { ...of }]);
   return [...changes, ...moved.values()].sort((a, b) => (place(a) < place(b) ? -1 : 1));
 }
 
 const isOwn = ({ deputy_for }: RosterEntry) => deputy_for === undefined;
 
 /** Lists a deputy with several passkeys once; another time is another deputyship. */
-function describeDeputies(before: RosterState | null, now: RosterState): [string, RosterChange][] {
+function describeDeputies(before: RosterState | null, now: RosterState): [string, ApproverChange][] {
   const listOf = (state: RosterState | null) =>
     new Map(
       (state?.entries ?? []).flatMap(({ approver_id, deputy_for }) => {
@@ -283,8 +271,8 @@ function describeDeputies(before: RosterState | null, now: RosterState): [string
   const named = [...current].filter(([name]) => !old.has(name));
   const ended = [...old].filter(([name]) => !current.has(name));
   return [
-    ...named.map(([name, one]): [string, RosterChange] => [name, { kind: "deputy_named", ...one }]),
-    ...ended.map(([name, { person, deputy }]): [string, RosterChange] => [
+    ...named.map(([name, one]): [string, ApproverChange] => [name, { kind: "deputy_named", ...one }]),
+    ...ended.map(([name, { person, deputy }]): [string, ApproverChange] => [
       name,
       { kind: "deputy_ended", person, deputy },
     ]),
@@ -306,7 +294,7 @@ interface RosterItem extends LogEntry {
   context: Pick<AccountsContext, "random">;
   organizationId: string;
   /** Under the head's lock. */
-  made: (RosterState & { head: RosterHead; changes: RosterChange[] }) | null;
+  made: (RosterState & { head: RosterHead; changes: ApproverChange[] }) | null;
 }
 
 class RosterCurrent extends AppError {
@@ -450,7 +438,7 @@ export async function listRosters(
     head: JSON.parse(utf8Decode(row.head)) as RosterHead,
     hash: hexEncode(sha256(row.head)),
     entries: JSON.parse(row.entries) as RosterEntry[],
-    changes: JSON.parse(row.changes) as RosterChange[],
+    changes: JSON.parse(row.changes) as ApproverChange[],
     log_index: row.leaf_index,
   }));
 }
@@ -508,7 +496,7 @@ const readDueMails = (context: AccountsContext) =>
 /** To every owner; if no mail goes out at all, all of it is tried again. */
 async function sendRosterMails(context: AccountsContext, { organization_id, number, changes }: Due) {
   const link = `${context.settings.baseUrl}/portal/approvers`;
-  const list = JSON.parse(changes) as RosterChange[];
+  const list = JSON.parse(changes) as ApproverChange[];
   if (list.length > 0) {
     const { sent, failed } = await mailOwners(context, organization_id, "roster", (to) =>
       rosterMail(to, link, number, list),

@@ -9,6 +9,7 @@ import type { AnyPgColumn } from "drizzle-orm/pg-core";
 import { type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
 import { eraseAnswers } from "#lib/api/http/idempotency";
 import { announceErased } from "#lib/api/http/response-cache";
+import type { Retention } from "#lib/api/schemas/portal";
 import type { EraseResponse } from "#lib/api/schemas/receipts";
 import { arrayLiteral, type Executor } from "#lib/db/client";
 import {
@@ -243,14 +244,6 @@ function withoutSum(decidedBy: string): string {
  * signatures and proofs stay in the log. Approvals that can still be used stay until their end; those without one end with
  * that time.
  */
-interface Retention {
-  days: number | null;
-  /** ISO 8601: nothing is erased for its age before. */
-  startsAt: string | null;
-  /** ISO 8601, and an owner's words; null without a hold. */
-  hold: { since: string; reason: string } | null;
-}
-
 type Row = typeof organizations.$inferSelect;
 
 export const describeRetention = (row: Row): Retention => ({

@@ -2,10 +2,12 @@
  * Web Push to approvers' devices (RFC 8030), encrypted to each (RFC 8291) and signed as this service (RFC 8292). The
  * browser named the push service's address: requests go to public addresses alone.
  */
+
 import { createECDH, createHash } from "node:crypto";
 import { buildPushPayload } from "@block65/webcrypto-web-push";
 import { and, asc, eq, sql } from "drizzle-orm";
 import { z } from "zod";
+import type { ShownDevice } from "#lib/api/schemas/portal";
 import { approvers, organizations, pushDevices } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { mayReachLoopback, requireReceiver } from "#lib/jobs/guarded-request";
@@ -46,15 +48,6 @@ export const subscriptionSchema = z.object({
 });
 
 export type Subscription = z.output<typeof subscriptionSchema>;
-
-export interface ShownDevice {
-  id: string;
-  name: string;
-  createdAt: string;
-  isFailing: boolean;
-  /** SHA-256 of the endpoint in base64url: the browser finds itself by it. */
-  mark: string;
-}
 
 export const maxDevices = 10;
 

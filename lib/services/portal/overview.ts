@@ -4,7 +4,7 @@ import { and, count, desc, eq, gt, gte, ilike, inArray, lt, or, sql, sum } from 
 import type { PgColumn } from "drizzle-orm/pg-core";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
-import type { RequestFilters, SearchHit } from "#lib/api/schemas/portal";
+import type { NextStepName, RequestFilters, SearchHit, Usage } from "#lib/api/schemas/portal";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import { queryRows } from "#lib/db/client";
 import {
@@ -41,9 +41,6 @@ export interface FirstSteps {
   attestation: { id: string; slug: string } | null;
   approval: { requestId: string; isApproved: boolean; approvalUrl: string } | null;
 }
-
-/** Next thing to do after them, the first that is left. */
-export type NextStepName = "agent_key" | "approvers" | "domain";
 
 export async function findNextStep(context: Context, organizationId: string): Promise<NextStepName | null> {
   const { db } = context.database;
@@ -170,13 +167,6 @@ export async function askForFirstApproval(context: Context, person: MemberPrinci
  */
 
 const shownFirst = 5;
-
-/** In UTC days that end with this one. */
-export interface Usage {
-  today: number;
-  days7: number;
-  days30: number;
-}
 
 const nothing: Usage = { today: 0, days7: 0, days30: 0 };
 

@@ -14,7 +14,7 @@ import { parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import type { VerifierCheck } from "#lib/verifier/report/report";
 import type { SumSource } from "./check-sum";
 import {
-  decodeHex,
+  decodeHash,
   parseReceipt,
   readObject,
   requireIndex,
@@ -69,7 +69,7 @@ function readEntry(entry: unknown): RecordEntry {
   const mark = readMark(entry);
   return {
     sequence: requireIndex(entry, "sequence"),
-    payloadHash: decodeHex(requireText(entry, "payload_hash"), "payload_hash", 32),
+    payloadHash: decodeHash(requireText(entry, "payload_hash"), "payload_hash"),
     logOrigin: internOrigin(requireText(entry, "log_origin")),
     logIndex: requireIndex(entry, "log_index"),
     mark,
@@ -89,7 +89,7 @@ export function readRecordPage(json: unknown): RecordPage {
     entries: entries.map(readEntry),
     head: {
       sequence: requireIndex(head, "sequence"),
-      link: decodeHex(requireText(head, "link"), "head.link", 32),
+      link: decodeHash(requireText(head, "link"), "head.link"),
     },
     snapshot: page["snapshot"],
     next,

@@ -68,8 +68,8 @@ export function decodeBase64(text: string, name: string, length?: number): Uint8
   return decode(text, name, base64Decode, length);
 }
 
-export function decodeHex(text: string, name: string, length: number): Uint8Array {
-  return decode(text, name, hexDecode, length);
+export function decodeHash(text: string, name: string): Uint8Array {
+  return decode(text, name, hexDecode, 32);
 }
 
 function decode(text: string, name: string, decoder: (text: string) => Uint8Array, length?: number) {
@@ -98,7 +98,7 @@ export function parseReceipt(json: unknown): Receipt {
     agentSlug: requireText(object, "agent_slug"),
     payload: readPayload(object),
     isErased: typeof object["erased_at"] === "string",
-    payloadHash: decodeHex(requireText(object, "payload_hash"), "payload_hash", 32),
+    payloadHash: decodeHash(requireText(object, "payload_hash"), "payload_hash"),
     signature: decodeBase64(requireText(object, "signature"), "signature", 64),
     envelopeSignature: decodeBase64(requireText(object, "envelope_signature"), "envelope_signature", 64),
     keyId: requireText(object, "key_id"),
@@ -178,8 +178,8 @@ function readNeighbours(given: JsonObject): RecordNeighbours {
     const neighbour = readOptionalObject(given, name);
     if (neighbour === "absent" || neighbour === null) return null;
     return {
-      previous: decodeHex(requireText(neighbour, "previous"), `${name}.previous`, 32),
-      payloadHash: decodeHex(requireText(neighbour, "payload_hash"), `${name}.payload_hash`, 32),
+      previous: decodeHash(requireText(neighbour, "previous"), `${name}.previous`),
+      payloadHash: decodeHash(requireText(neighbour, "payload_hash"), `${name}.payload_hash`),
     };
   };
   const head = requireObject(given, "head");
@@ -188,7 +188,7 @@ function readNeighbours(given: JsonObject): RecordNeighbours {
     after: read("after"),
     head: {
       sequence: requireIndex(head, "sequence"),
-      link: decodeHex(requireText(head, "link"), "head.link", 32),
+      link: decodeHash(requireText(head, "link"), "head.link"),
     },
   };
 }

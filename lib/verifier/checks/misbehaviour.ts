@@ -30,7 +30,7 @@ import {
   readSnapshot,
   type SignedHeads,
 } from "./check-sum";
-import { decodeBase64, decodeHex, requireObject, requireText, requireTexts } from "./evidence";
+import { decodeBase64, decodeHash, requireObject, requireText, requireTexts } from "./evidence";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
 export const MISBEHAVIOUR_TYPE = `${PRODUCT_URI}/misbehaviour/v1`;
@@ -106,8 +106,8 @@ function checkNotInRecord(file: JsonObject, trust: VerifierTrust): Outcome {
         )
       : fail("proof_shows_nothing");
   }
-  const before = decodeHex(requireText(file, "link_before"), "link_before", 32);
-  const hashes = requireTexts(file, "payload_hashes").map((hash) => decodeHex(hash, "payload_hashes", 32));
+  const before = decodeHash(requireText(file, "link_before"), "link_before");
+  const hashes = requireTexts(file, "payload_hashes").map((hash) => decodeHash(hash, "payload_hashes"));
   let end: RecordHead = { sequence: sequence - 1, link: before };
   for (const hash of hashes) end = extendRecord(end, hash);
   const isOther = hexEncode(before) !== previous || !bytesEqual(hashes[0] ?? before, receipt.payloadHash);

@@ -36,7 +36,7 @@ import { checkLogEntry } from "#lib/verifier/checks/check-log-entry";
 import { readDecided } from "#lib/verifier/checks/check-record";
 import { isLogged, readLoggedStatement } from "#lib/verifier/checks/check-sum";
 import {
-  decodeHex,
+  decodeHash,
   readLogReceipt,
   requireObject,
   requireText,
@@ -136,7 +136,7 @@ function findOtherReason({ reason, reason_salt: salt }: JsonObject, change: Agen
 }
 
 async function checkDecisionFile(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
-  const payloadHash = decodeHex(requireText(json, "payload_hash"), "payload_hash", 32);
+  const payloadHash = decodeHash(requireText(json, "payload_hash"), "payload_hash");
   if (json["payload"] === null) return checkErased(json, payloadHash, trust);
   const payload = utf8Encode(requireText(json, "payload"));
   if (!bytesEqual(sha256(payload), payloadHash)) return wrong("payload_hash is not that of the payload");
@@ -163,7 +163,7 @@ async function checkReceipt(json: JsonObject, trust: VerifierTrust): Promise<Che
   // A pack includes everything that the payload names, so it was taken out.
   if (report.verdict === "incomplete" && report.statement !== null)
     return { ok: false, problem: `${report.missing.join(", ")}: not in the file` };
-  const payloadHash = decodeHex(requireText(json, "payload_hash"), "payload_hash", 32);
+  const payloadHash = decodeHash(requireText(json, "payload_hash"), "payload_hash");
   const place = report.statement?.predicate.record;
   return { ok: true, payloadHash, signed: place ? { place, payloadHash } : null };
 }
