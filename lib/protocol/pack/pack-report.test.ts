@@ -73,7 +73,7 @@ describe("the report of an evidence pack", () => {
     ],
     [
       PACK_VERSION,
-      "bdf7b209e81ce63e4d8c3e8da4f852e290f377a0b74c00edc30a56017ccf90be",
+      "eaaa4a1d2f6a30a800ff650b0417c39b2e1434a3fd262f0562c2738daf5804f8",
       "ecb8611feb7994821b009d8b298b57114fdc5b2bcfc83b15fd3dc32b11f7284e",
     ],
   ] as const)("is that of version %d, to the byte, and so is the manifest", (version, ...digests) => {
