@@ -104,6 +104,37 @@ async function readsBytesAsText() {
   return String((await read())[0].bytes) !== "0,255";
 }
 
+/** The line of its connection is full with it: it is sent, and others are asked on that connection. */
+async function beginsWithoutItsConnection() {
+  const sql = await connect(url, { max_pipeline: 1 });
+  await sql`SELECT 1`;
+  const before = sql`SELECT pg_sleep(0.1)`.execute();
+  process.on("uncaughtException", () => {});
+  const began = sql.begin((tx) => tx`SELECT 1`);
+  await before;
+  return began.then(
+    () => false,
+    () => true,
+  );
+}
+
+/** A server that counts what comes before its first answer to a query. */
+async function waitsForBegin() {
+  const writes = [];
+  const greeting = Buffer.from("R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", "latin1");
+  const address = await serve((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.write(greeting);
+      socket.on("data", (bytes) => writes.push(bytes.toString("latin1")));
+    });
+  });
+  const sql = await connect(address, { fetch_types: false });
+  sql.beginPipelined?.("", (tx) => tx.unsafe("SELECT 'first'")).catch(() => {});
+  await sleep(300);
+  return !writes.join("").includes("SELECT 'first'");
+}
+
 async function derivesTwice() {
   const { create_generators } = await load("@digitalbazaar/bbs-signatures/lib/bbs/util.js");
   const { CIPHERSUITES } = await load("@digitalbazaar/bbs-signatures/lib/bbs/ciphersuites.js");
@@ -119,6 +150,8 @@ const faults = {
   "postgres+3.4.9+004+row-count": beginsWithHoles,
   "postgres+3.4.9+005+unwritable-parameters": takesAnothersAnswer,
   "postgres+3.4.9+006+binary-bytes": readsBytesAsText,
+  "postgres+3.4.9+007+unreserved-begin": beginsWithoutItsConnection,
+  "postgres+3.4.9+008+pipelined-begin": waitsForBegin,
   "@digitalbazaar+bbs-signatures+3.0.0": derivesTwice,
 };
 const isFaulty = await faults[patch.replace(/\.patch$/, "")]();

@@ -35,6 +35,11 @@ export interface Database {
   wasReachableSince(ms: number): boolean;
   db: Executor;
   /**
+   * For transactions whose first statements only lock or read: BEGIN leaves together with them, in one round trip. Should it
+   * fail, they alone have run, outside of a transaction.
+   */
+  pipelined: Pick<Executor, "transaction">;
+  /**
    * A statement of the hot path: one text with $1 parameters, parsed and planned once for each connection and answered
    * in one round trip, whose plan uses indexes whatever the tables held when it was made. `bigint` comes as a number.
    */

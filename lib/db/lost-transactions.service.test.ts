@@ -47,11 +47,11 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a transaction whose connec
   const names = async () => (await direct`SELECT name FROM entries ORDER BY name`).map(({ name }) => name);
 
   /** Its work goes on when it may, with a statement, and then ends well or badly. */
-  function begin(isBad: boolean) {
+  function begin(isBad: boolean, how: "begin" | "beginPipelined" = "begin") {
     const [started, mayGoOn, over] = [createSignal(), createSignal(), createSignal()];
     let late = "";
     const ends = howItEnds(
-      client.begin(async (tx) => {
+      client[how]("", async (tx) => {
         await tx`INSERT INTO entries VALUES ('lost')`;
         started.give();
         await mayGoOn.given;
@@ -64,25 +64,26 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a transaction whose connec
     return { started, mayGoOn, over, ends, late: () => late };
   }
 
-  it.each([false, true])(
-    "is in nobody's way who has the connection now (it ends badly: %s)",
-    async (isBad) => {
-      const lost = begin(isBad);
-      await lost.started.given;
-      wire.leadTo(made.url);
-      expect(await lost.ends).toBe("CONNECTION_CLOSED");
-      await client.begin(async (tx) => {
-        await tx`INSERT INTO entries VALUES ('first')`;
-        lost.mayGoOn.give();
-        await lost.over.given;
-        await tx`INSERT INTO entries VALUES ('second')`;
-        // Nobody else has ended this session's transaction.
-        expect(await names()).toEqual([]);
-      });
-      expect(lost.late()).toBe("CONNECTION_CLOSED");
-      expect(await names()).toEqual(["first", "second"]);
-    },
-  );
+  it.each([
+    [false, "begin"],
+    [true, "begin"],
+    [true, "beginPipelined"],
+  ] as const)("is in nobody's way who has the connection now (it ends badly: %s, %s)", async (isBad, how) => {
+    const lost = begin(isBad, how);
+    await lost.started.given;
+    wire.leadTo(made.url);
+    expect(await lost.ends).toBe("CONNECTION_CLOSED");
+    await client.begin(async (tx) => {
+      await tx`INSERT INTO entries VALUES ('first')`;
+      lost.mayGoOn.give();
+      await lost.over.given;
+      await tx`INSERT INTO entries VALUES ('second')`;
+      // Nobody else has ended this session's transaction.
+      expect(await names()).toEqual([]);
+    });
+    expect(lost.late()).toBe("CONNECTION_CLOSED");
+    expect(await names()).toEqual(["first", "second"]);
+  });
 
   it("takes nobody's answer while the connection opens again", async () => {
     const lost = begin(true);
@@ -100,6 +101,22 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a transaction whose connec
     expect((await Promise.all(answers)).map((rows) => rows[0]?.["name"])).toEqual(["one", "two", "three"]);
     expect(lost.late()).toBe("CONNECTION_CLOSED");
     expect(await names()).toEqual([]);
+  });
+
+  it("asks nothing after its BEGIN failed, but for what left with it", async () => {
+    let answers: string[] = [];
+    let late = "";
+    const ends = client.beginPipelined("isolation level of nobody", async (tx) => {
+      const asked = [tx`SELECT ${1}::int`, tx`INSERT INTO entries VALUES (${"second"})`];
+      answers = await Promise.all(asked.map((one) => howItEnds(one)));
+      late = await howItEnds(tx`INSERT INTO entries VALUES ('late')`);
+    });
+    expect(await howItEnds(ends)).toBe("42601");
+    await expect.poll(() => late).toBe("42601");
+    // The driver asks how the first one's answer will look, and the second waited for that.
+    expect(answers).toEqual(["answered", "42601"]);
+    await client.beginPipelined("", (tx) => tx`INSERT INTO entries VALUES ('next')`);
+    expect(await names()).toEqual(["next"]);
   });
 
   it("ends what it had in its own line", async () => {

@@ -65,7 +65,7 @@ function nameStatements<Client extends object>(client: Client, isNamed: (text: s
             values,
             isNamed(text) ? { ...options, prepare: true, simple: false } : options,
           );
-      if (name === "begin" || name === "savepoint")
+      if (name === "begin" || name === "beginPipelined" || name === "savepoint")
         return (...given: unknown[]) => {
           const work = given.at(-1) as Work;
           return member.call(target, ...given.slice(0, -1), (scope: Scope) =>
@@ -76,6 +76,13 @@ function nameStatements<Client extends object>(client: Client, isNamed: (text: s
     },
   });
 }
+
+/** `begin` with its first statements (.ci/patches, 008). */
+const beginPipelined = <Client extends object>(client: Client): Client =>
+  new Proxy(client, {
+    get: (target, name, receiver) =>
+      Reflect.get(target, name === "begin" ? "beginPipelined" : name, receiver),
+  });
 
 interface Addresses {
   url: string;
@@ -104,7 +111,7 @@ const untyped = (client: postgres.Sql, parameters: unknown[]) =>
   parameters.map((value) => client.typed(value as never, 0));
 
 /** The driver would send what has no parameters as a text, which is planned every time. */
-const named = { prepare: true, simple: false } as postgres.UnsafeQueryOptions;
+const prepared = { prepare: true, simple: false } as postgres.UnsafeQueryOptions;
 
 /** The driver listens on a connection of its own, which it opens again when it is lost. */
 const listenWith =
@@ -159,16 +166,18 @@ export function openClients(
     write: open({ ...hot, max: 1 }),
   };
   const reading = shareConnection(clients.read, clients.others);
+  const named = nameStatements(client, createNaming());
   return withBatchedReads({
     kind,
     isPooled: false,
     wasReachableSince,
-    db: drizzle(nameStatements(client, createNaming()), { schema }),
+    db: drizzle(named, { schema }),
+    pipelined: drizzle(beginPipelined(named)),
     statement:
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
       (...parameters) => {
         const ask = (on: postgres.Sql): Promise<Row[]> =>
-          on.unsafe<Row[]>(text, untyped(plain, parameters), named);
+          on.unsafe<Row[]>(text, untyped(plain, parameters), prepared);
         return use === "write" ? ask(clients.write) : reading.run(ask);
       },
     query: async (text, values) => ({
@@ -189,11 +198,13 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   const listener = listenUrl === undefined ? null : openDriver(listenUrl, connectionOptions);
+  const db = drizzle(limitTransactions(client), { schema });
   return withBatchedReads({
     kind: "postgres",
     isPooled: true,
     wasReachableSince,
-    db: drizzle(limitTransactions(client), { schema }),
+    db,
+    pipelined: db,
     statement:
       <Row extends object>(text: string, use: StatementUse = "read"): Statement<Row> =>
       (...parameters) => {

@@ -212,7 +212,7 @@ export function createWaitingList(now: () => number): WaitingList {
   }
 
   type Work = (tx: postgres.TransactionSql) => unknown;
-  function followTransaction(client: postgres.Sql, given: unknown[]): Promise<unknown> {
+  function followTransaction(send: postgres.Sql["begin"], given: unknown[]): Promise<unknown> {
     const one = begin();
     const work = given.pop() as Work;
     const start: Work = (tx) => {
@@ -220,7 +220,7 @@ export function createWaitingList(now: () => number): WaitingList {
       one.isStarted = true;
       return work(tx);
     };
-    return limit(one, client.begin(...(given as [string]), start));
+    return limit(one, send(...(given as [string]), start));
   }
 
   return {
@@ -229,7 +229,8 @@ export function createWaitingList(now: () => number): WaitingList {
         get(target, name, receiver) {
           if (name === "unsafe")
             return (...given: Parameters<postgres.Sql["unsafe"]>) => followStatement(target.unsafe(...given));
-          if (name === "begin") return (...given: unknown[]) => followTransaction(target, given);
+          if (name === "begin" || name === "beginPipelined")
+            return (...given: unknown[]) => followTransaction(target[name], given);
           return Reflect.get(target, name, receiver);
         },
       }),

@@ -42,8 +42,9 @@ export const limitsAndPlans = setLocally({ ...sessionSettings, ...planSettings }
 
 type Work = (tx: postgres.TransactionSql) => Promise<unknown>;
 
+/** BEGIN leaves with the settings, and nothing more is sent before both were answered. */
 export const inLimits = (client: postgres.Sql, work: Work, mode = "", settings = limits) =>
-  client.begin(mode, async (tx) => {
+  client.beginPipelined(mode, async (tx) => {
     await tx.unsafe(settings);
     return work(tx);
   });

@@ -73,8 +73,13 @@ export interface NewLeaf {
 
 /** The head of the open log. A new epoch may close the one that was waited for: then the newer one is locked. */
 export async function lockOpenHead(tx: Executor) {
+  const { id, origin, key_id, size, root } = logs;
   for (let attempt = 0; attempt < 2; attempt += 1) {
-    const [head] = await tx.select().from(logs).where(isNull(logs.closed_at)).for("update");
+    const [head] = await tx
+      .select({ id, origin, key_id, size, root })
+      .from(logs)
+      .where(isNull(logs.closed_at))
+      .for("update");
     if (head) return head;
   }
   throw new Error("the database has no open log");

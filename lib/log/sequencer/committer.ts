@@ -160,7 +160,7 @@ export function createCommitter(
     known = null;
     let isCommitting = false;
     try {
-      const { refused, sequenced, places } = await database.db.transaction(async (tx) => {
+      const { refused, sequenced, places } = await database.pipelined.transaction(async (tx) => {
         const locked = await sequenceLocked(tx, batch, before, dependencies);
         if (isGroup && locked.refused[0] !== undefined) throw locked.refused[0].result;
         // The point of no return: from here on a failure does not say that nothing was stored.

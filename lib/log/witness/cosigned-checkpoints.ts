@@ -11,7 +11,6 @@ import {
   readOpenHead,
   selectSignedTwice,
 } from "#lib/log/reading/reader";
-import type { Head } from "#lib/log/sequencer/append";
 import { earliest, hashNote, readCosigners, toBound } from "#lib/protocol/time/not-before";
 import type { NotBefore } from "#lib/protocol/time/not-before-shape";
 import { addNoteSignatures, parseSignatureLines } from "#lib/protocol/tlog/checkpoint";
@@ -67,6 +66,8 @@ async function findCosigned(executor: Executor, logId: number, { witnesses, quor
     .where(and(eq(logCheckpoints.log_id, logId), eq(logCheckpoints.size, newest.size)));
   return row ? { ...newest, note: row.note } : null;
 }
+
+type Head = Awaited<ReturnType<typeof readOpenHead>>;
 
 /** Without its cosignatures; what the log signs a second time. */
 export async function chooseCheckpoint(

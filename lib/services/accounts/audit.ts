@@ -33,20 +33,19 @@ function createId(ms: number, random: Uint8Array): string {
 export async function recordAudit(
   context: Pick<AccountsContext, "clock" | "random">,
   executor: Executor,
-  event: AuditEvent,
+  ...events: [AuditEvent, ...AuditEvent[]]
 ): Promise<void> {
   const now = context.clock();
-  const { session } = event.actor;
-  const detail = session === undefined ? event.detail : { ...event.detail, session };
-  await executor.insert(auditEvents).values({
+  const rows = events.map(({ organizationId, actor, action, subject, detail }) => ({
     id: createId(now.getTime(), context.random(16)),
-    organization_id: event.organizationId,
-    actor_kind: event.actor.kind,
-    actor: event.actor.id,
-    action: event.action,
-    subject: event.subject,
-    detail: detail ?? null,
-    ip: event.actor.ip,
+    organization_id: organizationId,
+    actor_kind: actor.kind,
+    actor: actor.id,
+    action,
+    subject,
+    detail: (actor.session === undefined ? detail : { ...detail, session: actor.session }) ?? null,
+    ip: actor.ip,
     created_at: now,
-  });
+  }));
+  await executor.insert(auditEvents).values(rows);
 }

@@ -365,9 +365,11 @@ export function toMark({ name, mark_text, mark_color }: Marked): OrganizationMar
   return { text: mark_text ?? derived.text, color: mark_color ?? derived.color };
 }
 
-function describeProven(row: typeof organizationDomains.$inferSelect | null): VerifiedDomain[] {
-  if (!row?.verified_since || !row.found_at) return [];
+type Proving = Pick<typeof organizationDomains.$inferSelect, "domain" | "verified_since" | "found_at">;
+
+function describeProven(row: { [Column in keyof Proving]: Proving[Column] | null }): VerifiedDomain[] {
   const { domain, verified_since, found_at } = row;
+  if (!domain || !verified_since || !found_at) return [];
   return [
     {
       domain,
@@ -382,19 +384,15 @@ export async function readIdentity(
   executor: Executor,
   organizationId: string,
 ): Promise<OrganizationIdentity | null> {
-  const { id } = organizations;
-  const { organization_id, verified_since, domain } = organizationDomains;
+  const { id, name, mark_text, mark_color } = organizations;
+  const { organization_id, domain, verified_since, found_at } = organizationDomains;
   const rows = await executor
-    .select({ organization: organizations, proven: organizationDomains })
+    .select({ name, mark_text, mark_color, domain, verified_since, found_at })
     .from(organizations)
     .leftJoin(organizationDomains, and(eq(organization_id, id), isNotNull(verified_since)))
     .where(eq(id, organizationId))
     .orderBy(asc(verified_since), asc(domain));
   const [first] = rows;
   if (first === undefined) return null;
-  return {
-    name: first.organization.name,
-    mark: toMark(first.organization),
-    domains: rows.flatMap(({ proven }) => describeProven(proven)),
-  };
+  return { name: first.name, mark: toMark(first), domains: rows.flatMap(describeProven) };
 }

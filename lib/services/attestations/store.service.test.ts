@@ -60,7 +60,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
   it("needs no transaction and no look-up for what has not changed", async () => {
     await attest();
     const { database } = test.app.context;
-    const transactions = vi.spyOn(database.db, "transaction");
+    const transactions = vi.spyOn(database.pipelined, "transaction");
     const selects = vi.spyOn(database.db, "select");
     const statements = vi.spyOn(database, "statement");
     const answers = await Promise.all(Array.from({ length: 5 }, () => attest()));
@@ -266,7 +266,7 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
       const [whole] = await checkStoredLogs(database.db, null);
       expect(whole?.check).toMatchObject({ ok: true });
     };
-    const transactions = vi.spyOn(database.db, "transaction");
+    const transactions = vi.spyOn(database.pipelined, "transaction");
     await check([]);
     expect(transactions, "what is built on the batch before fits").not.toHaveBeenCalled();
     const plans = fc.array(fc.constantFrom(...fates), { minLength: 6, maxLength: 6 });

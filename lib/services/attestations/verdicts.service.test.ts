@@ -55,7 +55,7 @@ describe("the verdict on an attestation", () => {
         if (made.length === calls.length) arrived();
       });
     });
-    const transactions = vi.spyOn(database.db, "transaction");
+    const transactions = vi.spyOn(database.pipelined, "transaction");
     try {
       const answers: Promise<TestAnswer>[] = [];
       for (const [at, { sent }] of calls.entries()) {

@@ -195,9 +195,9 @@ describe("a counter-offer", () => {
     const { key } = await test.createKey();
     const slug = "frozen-meanwhile";
     const asked = await ask(test, key, { ...shown, agent_slug: slug });
-    const { db } = test.app.context.database;
-    const run = db.transaction.bind(db);
-    const spy = vi.spyOn(db, "transaction").mockImplementationOnce(async (...given) => {
+    const { pipelined } = test.app.context.database;
+    const run = pipelined.transaction.bind(pipelined);
+    const spy = vi.spyOn(pipelined, "transaction").mockImplementationOnce(async (...given) => {
       await test.query("UPDATE agents SET frozen_at = now() WHERE slug = $1", [slug]);
       return run(...given);
     });
@@ -327,9 +327,9 @@ describe("a request that is asked about", () => {
   ] as const)("has what was asked at the same moment in its decision: %s", async (decision, decide) => {
     const { key } = await test.createKey();
     const asked = await ask(test, key, { ...shown, agent_slug: `asked-meanwhile-${decision}` });
-    const { db } = test.app.context.database;
-    const run = db.transaction.bind(db);
-    const spy = vi.spyOn(db, "transaction").mockImplementationOnce(async (...given) => {
+    const { pipelined } = test.app.context.database;
+    const run = pipelined.transaction.bind(pipelined);
+    const spy = vi.spyOn(pipelined, "transaction").mockImplementationOnce(async (...given) => {
       expect((await post(asked.token, "ask", { question: "Why?" })).status).toBe(200);
       return run(...given);
     });

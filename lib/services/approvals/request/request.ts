@@ -16,7 +16,7 @@ import { base64Encode, hexDecode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { Derivation } from "#lib/protocol/policy/suggest";
 import { dayMs } from "#lib/protocol/time/time-words";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { type AuditEvent, recordAudit } from "#lib/services/accounts/audit";
 import { readIdentity } from "#lib/services/accounts/domains";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { claimAgents, type FoundAgent, findAgent, slugTaken } from "#lib/services/agents/agents";
@@ -342,16 +342,14 @@ export async function insertRequest(
     }),
     ...(claims && { claimed_at: databaseNow, run }),
   });
-  const acts = claims ? ["requested", "claimed"] : ["requested"];
-  const audited = acts.map((act) =>
-    recordAudit(context, tx, {
-      organizationId,
-      actor,
-      action: `authorization.${act}`,
-      subject: request.request_id,
-    }),
-  );
-  return { agentId: agent.id, written: Promise.all([inserted, ...audited]) };
+  const happened = (act: string): AuditEvent => ({
+    organizationId,
+    actor,
+    action: `authorization.${act}`,
+    subject: request.request_id,
+  });
+  const audited = recordAudit(context, tx, happened("requested"), ...(claims ? [happened("claimed")] : []));
+  return { agentId: agent.id, written: Promise.all([inserted, audited]) };
 }
 
 /** The answer as it is kept for an idempotent replay: without what lets somebody decide. */
