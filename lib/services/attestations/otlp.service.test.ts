@@ -1,5 +1,6 @@
 /** Guarantee: what real exporters send is recorded once, says that a trace reported it, and gives no secret away. */
 import { gzipSync } from "node:zlib";
+import { LegacyOpenTelemetry, OpenTelemetry } from "@ai-sdk/otel";
 import { SpanStatusCode } from "@opentelemetry/api";
 import { OTLPLogExporter } from "@opentelemetry/exporter-logs-otlp-http";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
@@ -17,7 +18,8 @@ import {
   SimpleSpanProcessor,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import { generateText, stepCountIs, tool } from "ai";
+import * as six from "ai";
+import * as seven from "ai-7";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { hashInputs } from "#lib/client/api/inputs";
@@ -26,7 +28,7 @@ import { decodeProtobuf, type Message } from "#lib/protocol/encoding/protobuf";
 import { fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { listenFor } from "#support/listen";
-import { modelOfAiSdk6 } from "#support/mock-models";
+import { modelOfAiSdk6, modelOfAiSdk7 } from "#support/mock-models";
 import { setupTestApp } from "#support/setup-app";
 
 const { test } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "1000" });
@@ -324,8 +326,37 @@ describe("a coding agent's own event", () => {
   );
 });
 
+/** One call of the tool `pay`, as each SDK and its telemetry tell of it. */
+const input = { to: "Ada", cents: 10_000 };
+const pay = {
+  description: "Pays",
+  inputSchema: z.object({ to: z.string(), cents: z.number() }),
+  execute: async () => "paid",
+};
+type Tracer = ReturnType<TracerProvider["getTracer"]>;
+const generateBySeven = (integration: seven.Telemetry) =>
+  seven.generateText({
+    model: modelOfAiSdk7(input),
+    prompt: "Pay",
+    tools: { pay: seven.tool(pay) },
+    stopWhen: seven.isStepCount(3),
+    telemetry: { integrations: integration },
+  });
+const sdks: Record<string, (tracer: Tracer) => Promise<unknown>> = {
+  "AI SDK 6": (tracer) =>
+    six.generateText({
+      model: modelOfAiSdk6(input),
+      prompt: "Pay",
+      tools: { pay: six.tool(pay) },
+      stopWhen: six.stepCountIs(3),
+      experimental_telemetry: { isEnabled: true, tracer },
+    }),
+  "AI SDK 7": (tracer) => generateBySeven(new OpenTelemetry({ tracer })),
+  "AI SDK 7 with its former spans": (tracer) => generateBySeven(new LegacyOpenTelemetry({ tracer })),
+};
+
 describe("real exporters over HTTP", () => {
-  it("send what AI SDK 6 and a logger tell, compressed", async () => {
+  it.each(Object.entries(sdks))("send what %s and a logger tell, compressed", async (name, generate) => {
     const agent = nameAgent();
     const { base, close } = await listenFor(test);
     const headers = { authorization: `Bearer ${recordKey}` };
@@ -338,20 +369,7 @@ describe("real exporters over HTTP", () => {
         }),
       ],
     });
-    const input = { to: "Ada", cents: 10_000 };
-    await generateText({
-      model: modelOfAiSdk6(input),
-      prompt: "Pay",
-      tools: {
-        pay: tool({
-          description: "Pays",
-          inputSchema: z.object({ to: z.string(), cents: z.number() }),
-          execute: async () => "paid",
-        }),
-      },
-      stopWhen: stepCountIs(3),
-      experimental_telemetry: { isEnabled: true, tracer: traces.getTracer("ai") },
-    });
+    await generate(traces.getTracer("ai"));
     await traces.shutdown();
     const logs = new LoggerProvider({
       resource: resourceFromAttributes({ "countersign.agent": agent }),
@@ -366,8 +384,10 @@ describe("real exporters over HTTP", () => {
       .emit({ eventName: "claude_code.tool_result", attributes: { tool_name: "Read" } });
     await logs.shutdown();
     await close();
+    const run = { action: "Invoke the agent mock-model-id", metadata: { outcome: "completed" } };
     expect(await list(agent)).toMatchObject([
       { action: "Use the tool pay", inputs_hash: hashInputs(input), metadata: { outcome: "completed" } },
+      ...(name === "AI SDK 7" ? [run] : []),
       { action: "Use the tool Read", inputs_hash: "unreported", metadata: { outcome: "unknown" } },
     ]);
   });
