@@ -9,6 +9,7 @@ import { root, runStep } from "./step.mjs";
 const packages = [
   "@anthropic-ai/claude-code@2.1.332",
   "@openai/codex@0.171.0",
+  "@github/copilot@1.0.102",
   "@google/gemini-cli@0.61.0",
   "@qwen-code/qwen-code@0.24.4",
   "opencode-ai@1.18.33",

@@ -55,6 +55,8 @@ export const runHookProcess = (
 export interface HookIo {
   env: Record<string, string>;
   fetch?: typeof globalThis.fetch;
+  /** Gets what is written to the agent's terminal. */
+  terminal?: string[];
   /** Its clocks, if they aren't the real ones. */
   runtime?: Parameters<typeof runCommand>[1]["runtime"];
 }
@@ -88,7 +90,7 @@ export async function runClientHere(argv: readonly string[], io: Partial<ClientI
 export const runHookHere = (
   argv: readonly string[],
   stdin: string,
-  { env, fetch = globalThis.fetch, runtime }: HookIo,
+  { env, fetch = globalThis.fetch, terminal = [], runtime }: HookIo,
 ): Promise<Ended> =>
   runClientHere(["hook", ...argv], {
     machine: {
@@ -96,6 +98,7 @@ export const runHookHere = (
       home: env["HOME"] ?? "",
       readVariable: (name) => env[name],
       listenForEnd: () => new AbortController().signal,
+      writeToTerminal: async (text) => void terminal.push(text),
     },
     apiKey: env["COUNTERSIGN_API_KEY"] || undefined,
     serviceUrl: env["COUNTERSIGN_URL"],

@@ -1,11 +1,12 @@
 /** Guarantee: the resident helper answers what the hook's own process would, for its user alone, and ends with what it serves. */
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawnSync } from "node:child_process";
 import { appendFile, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { connect, createServer } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { approveUnproven, openNext } from "#support/authorizations";
+import { runProgram as runCommandLine } from "#support/commands";
 import { answerOf, type HookTest, newCall, runHookProcess, startHookTest } from "#support/hook-process";
 import { listen } from "#support/listen";
 import { findPort } from "#support/ports";
@@ -64,6 +65,11 @@ const runProgram = (
     program: path.join(home, "countersign-hook.cjs"),
     ...(onStart && { onStart }),
   });
+
+/** Others than that of util-linux take other words. */
+const hasTerminals = spawnSync("script", ["--version"]).status === 0;
+const runInTerminal = (line: string) =>
+  runCommandLine("script", ["-qefc", line, "/dev/null"], { env: { HOME: home } });
 
 /** Until its helper listens. */
 async function startHelper(env: object = {}): Promise<void> {
@@ -139,6 +145,34 @@ describe("the resident helper", () => {
     });
     expect(await numberOf(), "one helper for all").toBe(number);
   });
+
+  it.skipIf(!hasTerminals)(
+    "shows a waiting call in the agent's terminal, by itself or by the helper, which have none",
+    async () => {
+      for (const isHelped of [false, true]) {
+        expect(await isLive()).toBe(isHelped);
+        const { agent, argv } = newCall(around.folder);
+        const event = { session_id: "t", cwd: around.folder, hook_event_name: "BeforeTool" };
+        const call = { tool_name: "run_shell_command", tool_input: { command: "git push" } };
+        await writeFile(path.join(home, "event"), JSON.stringify({ ...event, ...call }));
+        const program = [
+          process.execPath,
+          path.join(home, "countersign-hook.cjs"),
+          "--url",
+          around.service.base,
+        ];
+        const words = [...program, "--key-file", keyFile, ...argv, "--dialect", "gemini"];
+        const started = runInTerminal(`setsid --wait ${words.join(" ")} < ${home}/event`);
+        const { token, requestId } = await openNext(around.test, around.key, agent);
+        await approveUnproven(around.test, requestId);
+        const { out } = await started;
+        expect(out).toMatch(
+          new RegExp(`\u001b\\]9;Countersign \\S+ \\S+/approve/${token} git push\u0007[^]*\u001b\\[23;0t`),
+        );
+        await expect.poll(isLive).toBe(true);
+      }
+    },
+  );
 
   it("cancels the request of a call whose hook is ended", async () => {
     await startHelper();

@@ -41,6 +41,7 @@ interface Ask {
   /** The file that the agent runs. */
   program: string;
   version: string;
+  pid: number;
   env: Record<string, string>;
   way: Record<string, string>;
   length: number;
@@ -51,6 +52,8 @@ interface Asked {
   stdin: Uint8Array;
   cwd: string;
   program: string | undefined;
+  /** The hook's process; undefined if it has none. */
+  pid: number | undefined;
   env: Record<string, string>;
   signal: AbortSignal;
   print(text: string): void;
@@ -59,7 +62,7 @@ interface Asked {
 
 /** Runs one hook as its own process would: with its folder, its environment and its end. */
 function answer(io: ClientIo, inBackground: ClientIo["inBackground"], asked: Asked): Promise<number> {
-  const { cwd, env, stdin, program, signal, print, tell } = asked;
+  const { cwd, env, stdin, program, pid, signal, print, tell } = asked;
   const at = (file: string) => path.resolve(cwd, file);
   const projects = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"].flatMap((name) => env[name] || []);
   return runSpec(
@@ -80,6 +83,8 @@ function answer(io: ClientIo, inBackground: ClientIo["inBackground"], asked: Ask
         readVariable: (name) => env[name],
         absolute: at,
         listenForEnd: () => signal,
+        writeToTerminal: async (text) =>
+          pid === undefined ? undefined : io.machine.writeToTerminal(text, pid),
       },
     },
     hookSpec,
@@ -260,6 +265,7 @@ async function listenForHttp(hook: HttpHook, handle: (asked: Asked) => Promise<n
       stdin,
       cwd: typeof event["cwd"] === "string" ? event["cwd"] : "/",
       program: undefined,
+      pid: undefined,
       env: {},
       signal: gone.signal,
       print: (text) => {

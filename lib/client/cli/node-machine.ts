@@ -2,7 +2,7 @@
 // biome-ignore lint/style/noRestrictedImports: a command line's own files, which no page or agent loads
 import { randomBytes } from "node:crypto";
 // biome-ignore lint/style/noRestrictedImports: as above
-import { chmodSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, constants, renameSync, writeFileSync } from "node:fs";
 // biome-ignore lint/style/noRestrictedImports: as above
 import files from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
@@ -17,6 +17,8 @@ import type { Machine, Modes, ShellEnd } from "./io";
 /** Claude Code, Gemini CLI */
 const projectVariables = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
 const repositories = [".git", ".hg", ".jj", ".svn"];
+
+const maxListed = 16 * 1024 * 1024;
 
 const exists = (file: string) =>
   files.stat(file).then(
@@ -140,6 +142,36 @@ async function runShell(line: string, stdin: string, folder: string, ms: number)
   });
 }
 
+/** Some agents start hooks in sessions without a terminal; theirs is then that of a process above. */
+async function findTerminal(processId: number): Promise<string | null> {
+  // biome-ignore lint/style/noRestrictedImports: as above; only a call that waits for a human needs it
+  const { execFile } = await import("node:child_process");
+  const listed = await new Promise<string>((resolve) => {
+    execFile("ps", ["-A", "-o", "pid=,ppid=,tty="], { maxBuffer: maxListed }, (_error, out) => resolve(out));
+  });
+  const processes = new Map(
+    listed.split("\n").map((line) => {
+      const [id, parent, terminal] = line.trim().split(/\s+/);
+      return [Number(id), { parent: Number(parent), terminal: terminal ?? "" }];
+    }),
+  );
+  let found = processes.get(processId);
+  // Terminals of windows: a bare console shows what it doesn't know.
+  while (found !== undefined && !/^(?:pts\/\d+|ttys\d+)$/.test(found.terminal))
+    found = found.parent > 1 ? processes.get(found.parent) : undefined;
+  return found === undefined ? null : `/dev/${found.terminal}`;
+}
+
+/** In one write, so that it isn't between two parts of the agent's own; never waits for a terminal that is stopped. */
+async function writeToTerminal(text: string, processId = process.pid): Promise<void> {
+  const terminal = await findTerminal(processId);
+  if (terminal === null) return;
+  const { O_WRONLY, O_NOCTTY, O_NONBLOCK } = constants;
+  const opened = await files.open(terminal, O_WRONLY | O_NOCTTY | O_NONBLOCK).catch(() => null);
+  await opened?.write(text).catch(() => undefined);
+  await opened?.close();
+}
+
 export function nodeMachine(programUrl: string | undefined): Machine {
   return {
     programPath: programUrl === undefined ? undefined : fileURLToPath(programUrl),
@@ -184,6 +216,7 @@ export function nodeMachine(programUrl: string | undefined): Machine {
     remove: (file) => files.rm(file, { recursive: true, force: true }),
     randomHex: (bytes) => randomBytes(bytes).toString("hex"),
     listenForEnd,
+    writeToTerminal,
     runShell,
   };
 }

@@ -87,6 +87,7 @@ function askHelper(path: string, stdin: Buffer): Promise<number | null> {
         cwd: process.cwd(),
         program: __filename,
         version: versionOf(program),
+        pid: process.pid,
         env: pick(handedOn),
         way: pick(wayVariables),
         length: stdin.length,

@@ -285,6 +285,19 @@ const tried: Tried[] = [
     outcome: "unknown",
   },
   {
+    dialect: "copilot",
+    program: inFolder("@github/copilot-linux-x64/copilot"),
+    argv: ["-p", "go", "--allow-all-tools"],
+    files: () => ({}),
+    env: (url) => ({
+      COPILOT_OFFLINE: "true",
+      COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
+      COPILOT_PROVIDER_API_KEY: "x",
+      COPILOT_MODEL: "stub",
+    }),
+    outcome: "failed",
+  },
+  {
     dialect: "openhands",
     program: path.join(folder, "openhands/bin/python"),
     argv: ["../run.py"],

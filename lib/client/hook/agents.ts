@@ -55,6 +55,8 @@ export interface Agent {
   subagents: "yes" | "no" | "not known";
   /** Outcomes that it tells, in words. */
   tells: string;
+  /** Where its user sees a waiting call: title, link and code. */
+  shows: string;
 
   members: Members;
   results: readonly string[];
@@ -94,14 +96,14 @@ export interface Agent {
   /** In a project and its user's own, which can add hooks for the same events. */
   ofProject: readonly string[];
   fresh: JsonObject;
-  /** Entry of an event in its settings. */
-  write(command: string, timeoutSeconds: number, isBefore: boolean): JsonObject;
+  /** Entry of an event in its settings. `waiting`: folder of --output, for an agent that says something while a hook runs. */
+  write(command: string, timeoutSeconds: number, isBefore: boolean, waiting?: string): JsonObject;
   /** Its settings are in TOML, a table for each hook. */
   isToml?: true;
   /** Text of the settings, if they are a program that the agent loads. */
   plugin?(command: readonly string[]): string;
-  /** Place of a status line's command in its settings. */
-  statusLine?: readonly string[];
+  /** Place of a status line's command in its settings, or in a file of its own in the user's home. */
+  statusLine?: { path: readonly string[]; file?: string };
   /** Its events don't say which they are: the installed command does. */
   isNameless?: true;
   /** A thing to know after the installation. */
@@ -287,6 +289,7 @@ const rows = {
     fates: ["blocked", "blocked", "blocked"],
     subagents: "yes",
     tells: "completed, failed or started, and that a background command ended",
+    shows: "status line",
     members: claudeMembers,
     results: ["tool_response", "error"],
     before: "PreToolUse",
@@ -311,7 +314,7 @@ const rows = {
     },
     ofProject: [".claude/settings.json", ".claude/settings.local.json"],
     fresh: {},
-    statusLine: ["statusLine"],
+    statusLine: { path: ["statusLine"] },
     write: (command, timeout) => ({ hooks: [{ type: "command", command, timeout, onFailure: "block" }] }),
   },
   /**
@@ -324,6 +327,7 @@ const rows = {
     fates: ["runs", "runs", "runs"],
     subagents: "yes",
     tells: "nothing of a shell's exit code; of MCP tools that they completed, or nothing",
+    shows: "notification; its status names the folder",
     members: claudeMembers,
     results: ["tool_response"],
     before: "PreToolUse",
@@ -343,7 +347,17 @@ const rows = {
     ofMachine: everywhere("/etc/codex/hooks.json"),
     ofProject: [".codex/hooks.json"],
     fresh: {},
-    write: writeNested,
+    // Fixed when a session starts, so it can't have the link itself.
+    write: (command, timeout, isBefore, waiting) => ({
+      hooks: [
+        {
+          type: "command",
+          command,
+          timeout,
+          ...(isBefore && waiting !== undefined && { statusMessage: `link and code: ${waiting}` }),
+        },
+      ],
+    }),
     hint: "Codex skips a new hook until you trust it with /hooks, but for the machine's own (--system). With allow_managed_hooks_only = true in /etc/codex/requirements.toml, no other hook runs beside that one.",
   },
   /** https://docs.github.com/en/copilot/reference/hooks-configuration */
@@ -353,6 +367,7 @@ const rows = {
     fates: ["blocked", "runs", "runs"],
     subagents: "yes",
     tells: "completed or failed; of a shell by the text that it puts out",
+    shows: "status line",
     members: {
       event: null,
       session: "sessionId",
@@ -378,6 +393,7 @@ const rows = {
     ofMachine: everywhere("/etc/github-copilot/policy.d/countersign.json"),
     ofProject: [".github/hooks/*.json"],
     fresh: { version: 1 },
+    statusLine: { path: ["statusLine"], file: ".copilot/settings.json" },
     write: (bash, timeoutSec) => ({ type: "command", bash, timeoutSec }),
   },
   /** https://geminicli.com/docs/hooks/reference */
@@ -387,6 +403,7 @@ const rows = {
     fates: ["runs", "runs", "runs"],
     subagents: "yes",
     tells: "completed, failed or started; of a shell by the text that it puts out",
+    shows: "window title, notification",
     members: { ...claudeMembers, call: null },
     results: ["tool_response"],
     before: "BeforeTool",
@@ -417,6 +434,7 @@ const rows = {
     fates: ["blocked", "not known", "blocked"],
     subagents: "not known",
     tells: "failed or completed; nothing of a shell's exit code",
+    shows: "window title, notification",
     members: {
       event: null,
       session: "conversationId",
@@ -450,6 +468,7 @@ const rows = {
     fates: ["blocked", "blocked", "blocked"],
     subagents: "not known",
     tells: "completed or failed; of a shell by its exit code",
+    shows: "window title, notification",
     members: { ...claudeMembers, session: "conversation_id" },
     results: ["tool_output", "error_message"],
     before: "preToolUse",
@@ -481,6 +500,7 @@ const rows = {
     fates: ["runs", "runs", "runs"],
     subagents: "yes",
     tells: "completed, failed or started, and that a background command ended",
+    shows: "status line",
     members: claudeMembers,
     results: ["tool_response", "error"],
     before: "PreToolUse",
@@ -500,7 +520,7 @@ const rows = {
       darwin: "/Library/Application Support/QwenCode/settings.json",
     },
     ofProject: [".qwen/settings.json"],
-    statusLine: ["ui", "statusLine"],
+    statusLine: { path: ["ui", "statusLine"] },
     fresh: {},
     // From 1000 on it would take the number for milliseconds.
     write: (command, timeout) => writeNested(command, timeout < 1_000 ? timeout : timeout * 1_000),
@@ -513,6 +533,7 @@ const rows = {
     fates: ["blocked", "blocked", "blocked"],
     subagents: "not known",
     tells: "completed or failed; of a shell by its exit code",
+    shows: "notification",
     members: { ...claudeMembers, call: "tool_call_id" },
     results: ["tool_status", "tool_output", "tool_output_text", "tool_error"],
     before: "pre_tool",
@@ -541,6 +562,7 @@ const rows = {
     tried: "1.18.33",
     subagents: "yes",
     tells: "completed or failed; nothing of a tool that failed, which is `unknown` at the turn's end",
+    shows: "notice",
     end: "end",
     forgetsCalls: true,
     shells: ["bash"],
@@ -558,6 +580,7 @@ const rows = {
     tried: "1.6.0",
     subagents: "not known",
     tells: "completed or failed",
+    shows: "notice",
     shells: ["bash"],
     tools: words("read write edit grep find ls"),
     mcp: "SERVER_TOOL",
@@ -573,6 +596,7 @@ const rows = {
     fates: ["runs", "runs", "runs"],
     subagents: "no",
     tells: "failed or nothing, since it has `PostToolUse`",
+    shows: "window title, notification",
     members: { ...claudeMembers, event: "event", call: null },
     results: ["tool_response", "tool_output", "error"],
     before: "PreToolUse",
@@ -595,6 +619,7 @@ const rows = {
     fates: ["blocked", "blocked", "blocked"],
     subagents: "not known",
     tells: "completed or failed",
+    shows: "window title, notification",
     members: { ...claudeMembers, event: "event", call: "tool_call_id", folder: "working_dir" },
     results: ["tool_response", "tool_output", "error"],
     before: "PreToolUse",
@@ -618,6 +643,7 @@ const rows = {
     fates: ["runs", "runs", "runs"],
     subagents: "not known",
     tells: "completed or failed by a shell's exit code, else nothing",
+    shows: "window title, notification",
     members: { ...claudeMembers, event: "event_type", call: null, folder: "working_dir" },
     results: ["tool_response"],
     before: "PreToolUse",

@@ -19,7 +19,7 @@ import {
 } from "#lib/client/api/errors";
 import { sealInputs } from "#lib/client/api/inputs";
 import type { Service } from "#lib/client/api/transport";
-import type { AuthorizationState } from "#lib/client/api/wire";
+import type { AuthorizationRequest, AuthorizationState } from "#lib/client/api/wire";
 import {
   readContext,
   readCount,
@@ -29,7 +29,7 @@ import {
   readVisibility,
   toFacts,
 } from "#lib/client/cli/attest";
-import { type Command, type Facts, formatFacts, readAgentKey } from "#lib/client/cli/io";
+import { type Command, formatFacts, readAgentKey } from "#lib/client/cli/io";
 import {
   type AskedOnce,
   askOnce,
@@ -394,15 +394,14 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
   const asked = await askForCall(hook, { ...action, signal: limits.last }).catch((error: unknown) => {
     throw limits.end.aborted ? limits.end.reason : error;
   });
-  const describeWaiting = () => {
-    const title: Facts[number] = ["what", describeToolCall(hook.call.tool, hook.call.input).title];
-    return formatFacts("A tool call is waiting for a human.", [title, ...toFacts(asked.request)]);
-  };
+  const { title } = describeToolCall(hook.call.tool, hook.call.input);
+  const describeWaiting = () =>
+    formatFacts("A tool call is waiting for a human.", [["what", title], ...toFacts(asked.request)]);
   let isDeferred = false;
+  // Rules and standing approvals have decided by now: there is nobody to show it to.
+  const isShown = asked.request.status === "pending";
   try {
-    // Rules and standing approvals have decided by now: there is nobody to show it to.
-    if (describeUnasked(asked.request.decided_by, asked.request.status) === null)
-      await showToOperator(hook, asked, describeWaiting());
+    if (isShown) await showToOperator(hook, asked, describeWaiting(), title ?? hook.call.tool);
     return await waitForHuman(hook, asked, limits.end);
   } catch (error) {
     if (error instanceof NotApprovedError) return explainDenial(error);
@@ -414,7 +413,7 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
     throw error;
   } finally {
     // The person who decides about a deferred call still needs the link.
-    if (!isDeferred) await clearShown(hook, asked);
+    if (isShown && !isDeferred) await clearShown(hook, asked);
   }
 }
 
@@ -515,15 +514,29 @@ function findShownFile({ command: { line } }: Hook, { request }: Asked): string 
   return folder === undefined ? undefined : `${folder}/${encodeURIComponent(request.request_id)}.txt`;
 }
 
+/** For an agent that shows nothing of a running hook: the window's title, which clearShown takes back, and a notification. */
+const announce = ({ confirmation_code, approval_url }: AuthorizationRequest, title: string) => {
+  const text = toVisibleText(`Countersign ${confirmation_code} ${approval_url} ${title}`);
+  return `\x1b[22;0t\x1b]2;${text}\x07\x1b]9;${text}\x07`;
+};
+const formerTitle = "\x1b[23;0t";
+
+function usesTerminal({ command: { line } }: Hook): boolean {
+  const { plugin, statusLine } = agents[readDialectName(single(line, "dialect"))];
+  return plugin === undefined && statusLine === undefined;
+}
+
 /** Standard error is shown by agents that stream it. `--output` is for a status line, or a terminal beside. */
-async function showToOperator(hook: Hook, asked: Asked, shown: string): Promise<void> {
+async function showToOperator(hook: Hook, asked: Asked, shown: string, title: string): Promise<void> {
   const { io } = hook.command;
   io.tell(shown);
   const file = findShownFile(hook, asked);
   if (file !== undefined) await io.machine.writeFile(file, shown, forOneself);
+  if (usesTerminal(hook)) await io.machine.writeToTerminal(announce(asked.request, title));
 }
 
 async function clearShown(hook: Hook, asked: Asked): Promise<void> {
   const file = findShownFile(hook, asked);
   if (file !== undefined) await hook.command.io.machine.remove(file);
+  if (usesTerminal(hook)) await hook.command.io.machine.writeToTerminal(formerTitle);
 }

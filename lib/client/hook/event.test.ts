@@ -223,16 +223,20 @@ function writeAgentsTable(): string[] {
     "subagents",
     "MCP tools",
     "outcome",
+    "link and code",
   ];
-  const gated = Object.entries(agents).map(([dialect, { name, tried, fates, subagents, mcp, tells }]) => [
-    name,
-    `\`${dialect}\``,
-    tried ?? "from its documents",
-    ...fates,
-    subagents,
-    `\`${mcp}\``,
-    tells,
-  ]);
+  const gated = Object.entries(agents).map(
+    ([dialect, { name, tried, fates, subagents, mcp, tells, shows }]) => [
+      name,
+      `\`${dialect}\``,
+      tried ?? "from its documents",
+      ...fates,
+      subagents,
+      `\`${mcp}\``,
+      tells,
+      shows,
+    ],
+  );
   return [heads, ...gated].map(writeRow);
 }
 

@@ -15,6 +15,7 @@ import {
   runHookHere,
   startHookTest,
 } from "#support/hook-process";
+import { agents, type DialectName } from "./agents";
 
 let around: HookTest;
 let test: TestApp;
@@ -525,6 +526,40 @@ describe("other agents", () => {
       permissionDecisionReason: expect.stringContaining("no sessionId"),
     });
   });
+
+  it.each([
+    ["gemini", 2],
+    ["claude", 0],
+  ])(
+    "shows what waits in the terminal, in visible characters, if the agent shows nothing: %s",
+    async (dialect, count) => {
+      const { argv, agent } = newCall(folder);
+      const event = JSON.stringify({
+        ...{ session_id: "t", cwd: folder, tool_use_id: "1" },
+        hook_event_name: agents[dialect as DialectName].before,
+        ...{
+          tool_name: "run_shell_command",
+          tool_input: { command: "push HIDDEN" },
+        },
+      }).replace("HIDDEN", String.raw`\u001b]0;x\u0007\u009c\u202e\ny`);
+      const terminal: string[] = [];
+      const env = { HOME: around.home, COUNTERSIGN_API_KEY: key, COUNTERSIGN_URL: around.service.base };
+      const running = runHookHere([...argv, "--dialect", dialect], event, { env, terminal });
+      const { requestId, token, read } = await openNext(test, key, agent);
+      const { confirmation_code: code } = (await read(key)).body;
+      await expect.poll(() => terminal.length).toBe(count / 2);
+      await approveUnproven(test, requestId);
+      const { out } = await running;
+      expect(out, "the model gets neither").not.toMatch(new RegExp(`${token}|${code}`));
+      expect(terminal).toHaveLength(count);
+      if (count === 0) return;
+      const [shown = "", ended] = terminal;
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: nothing else of them may be there
+      const [, title] = /^\x1b\[22;0t\x1b\]2;(\P{C}+)\x07\x1b\]9;\1\x07$/u.exec(shown) ?? [];
+      expect(title).toMatch(new RegExp(`^Countersign ${code} http\\S+/approve/${token} push `));
+      expect(ended).toBe("\x1b[23;0t");
+    },
+  );
 
   it("Gemini: finds the approval of a call after one whose request is forgotten", async () => {
     const { agent, argv } = newCall(folder);

@@ -1,10 +1,11 @@
 /** Guarantee: the hook is where the agent can't replace it, in settings that the agent reads, and proven to be live. */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chmod, copyFile, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { nodeMachine } from "#lib/client/cli/node-machine";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import {
@@ -13,6 +14,7 @@ import {
   type HookTest,
   hookProgram,
   newCall,
+  runClientHere,
   runHookProcess,
   startHookTest,
 } from "#support/hook-process";
@@ -129,9 +131,11 @@ describe("hook install", () => {
     for (const event of events) {
       // Ended with 2, Codex goes on instead of stopping.
       const code = event === "Stop" ? 1 : 2;
-      const end = `--dialect ${dialect} \\|\\| \\{ echo '${lastWords}' >&2; exit ${code}; \\}$`;
+      const end = `--dialect ${dialect} --output \\S+/waiting \\|\\| \\{ echo '${lastWords}' >&2; exit ${code}; \\}$`;
       const command = expect.stringMatching(new RegExp(end));
-      expect(settings.hooks[event]).toEqual([{ hooks: [{ type: "command", command, ...more }] }]);
+      const status = { statusMessage: "link and code: ~/.countersign/waiting" };
+      const told = dialect === "codex" && event === "PreToolUse" ? status : {};
+      expect(settings.hooks[event]).toEqual([{ hooks: [{ type: "command", command, ...more, ...told }] }]);
     }
   });
 
@@ -147,6 +151,8 @@ describe("hook install", () => {
     const gone = await runInstalled(bash.replace("countersign-hook.cjs", "gone.cjs"), "{}");
     expect(gone).toMatchObject({ code: 2, err: expect.stringContaining(lastWords) });
     expect(answerOf(gone)).toEqual({ permissionDecision: "deny", permissionDecisionReason: lastWords });
+    const line = await readJson(".copilot/settings.json");
+    expect(line.statusLine.command, "link and code are seen").toContain("~/.countersign/waiting");
     const failed = await runInstalled(bash, "{}");
     expect(failed.code).toBe(2);
     expect(answerOf(failed), "one answer").toMatchObject({ permissionDecision: "deny" });
@@ -261,6 +267,7 @@ describe("hook install", () => {
     expect(out).toMatch(
       /countersign-hook\.cjs serve --port 9999 --url \S+ --key-file \S+ --agent coder --output \S+ -- claude\n/,
     );
+    expect(out).toContain('$(cat ~/.countersign/run/token-9999)" claude\n');
     const file = inHome("http.json");
     const [{ hooks }] = (await readJson("http.json")).hooks.PreToolUse;
     expect(hooks).toEqual([
@@ -287,6 +294,46 @@ describe("hook install", () => {
       err: expect.stringContaining("every call runs while nobody answers"),
     });
     expect(await install(["--port", "9999", "--dialect", "codex"])).toMatchObject({ code: 2, out: "" });
+  });
+
+  const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
+  it.skipIf(!hasSystemd)(
+    "writes a service of the user's session that starts the helper, as systemd reads it",
+    async () => {
+      const settings = ["--port", "9999", "--settings", inHome("unit.json"), "--yes"];
+      const { out } = await install([...settings, "--requester", 'a "b" \\ 5%h $HOME']);
+      expect(out).toContain("systemctl --user enable --now countersign-hook\n");
+      const unit = inHome(".config/systemd/user/countersign-hook.service");
+      expect(await readFile(unit, "utf8")).toMatch(
+        /^ExecStart=\S+ \S+countersign-hook\.cjs serve --port 9999 --url \S+ .* --requester "a \\"b\\" \\\\ 5%%h \$\$HOME" --output \S+$/m,
+      );
+      const verified = await runProgram("systemd-analyze", ["verify", unit], { env: { HOME: home } });
+      expect(verified).toEqual({ code: 0, out: "" });
+    },
+  );
+
+  it("writes one for launchd", async () => {
+    const argv = [
+      "hook",
+      "install",
+      "--agent",
+      "coder",
+      "--key-file",
+      keyFile,
+      "--port",
+      "9999",
+      "--requester",
+      "a<b",
+      "--yes",
+    ];
+    const machine = { ...nodeMachine(undefined), home, platform: "darwin" };
+    const io = { machine, serviceUrl: around.service.base, hookPrograms: { "countersign-hook.cjs": "" } };
+    const { out } = await runClientHere([...argv, "--to", inHome("darwin")], io);
+    expect(out).toMatch(/launchctl bootstrap gui\/\$\(id -u\) \S+\.plist\n/);
+    const plist = await readFile(inHome("Library/LaunchAgents/dev.countersign.hook.plist"), "utf8");
+    const words = [...plist.matchAll(/^ {6}<string>(.*)<\/string>$/gm)].map(([, word]) => word);
+    expect(words.slice(1, 5)).toEqual([inHome("darwin/countersign-hook.cjs"), "serve", "--port", "9999"]);
+    expect(words).toContain("a&lt;b");
   });
 
   it.each([

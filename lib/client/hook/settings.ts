@@ -234,12 +234,16 @@ const spareSeconds = 30;
 /** Whatever the installer's umask: a program that the agent's user can't read blocks nothing. */
 const forAll = { file: 0o644, folder: 0o755 };
 
-interface Plan {
-  settingsFile: string;
+interface Settings {
+  file: string;
   before: string;
   after: string;
-  /** Starts the helper with the agent, for hooks of type `http`. */
-  start: string | null;
+}
+
+interface Plan {
+  settings: Settings[];
+  /** Ways to start the helper, for hooks of type `http`. */
+  start: string;
   folder: string;
   /** Names of programs that aren't there yet, or are others. */
   changed: string[];
@@ -253,23 +257,24 @@ export async function installHook(command: Command): Promise<void> {
   if (!["linux", "darwin"].includes(io.machine.platform))
     throw new UsageError("hook install works on Linux and macOS; elsewhere, write the settings by hand");
   const plan = await makePlan(command);
-  const { folder, changed, settingsFile, before, after } = plan;
-  const change = describeChange(before, after);
+  const { folder, changed } = plan;
+  const settings = plan.settings.filter(({ before, after }) => before !== after);
   for (const name of changed) io.print(`${folder}/${name}\n+ the hook's program\n\n`);
-  if (change !== "") io.print(`${settingsFile}\n${change}`);
-  if (change === "" && changed.length === 0) io.print("Nothing to change: the hook is installed.\n");
+  for (const { file, before, after } of settings) io.print(`${file}\n${describeChange(before, after)}`);
+  if (settings.length === 0 && changed.length === 0) io.print("Nothing to change: the hook is installed.\n");
   else if (line.flags.has("yes")) {
     for (const name of changed)
       await io.machine.writeFile(`${folder}/${name}`, io.hookPrograms[name] ?? "", forAll);
     // Settings may hold secrets: who could not read them must not begin to.
-    const file = (await io.machine.readMode(settingsFile)) ?? forAll.file;
-    if (change !== "") await io.machine.writeFile(settingsFile, after, { ...forAll, file });
+    for (const { file, after } of settings) {
+      const mode = (await io.machine.readMode(file)) ?? forAll.file;
+      await io.machine.writeFile(file, after, { ...forAll, file: mode });
+    }
     io.print(
       "\nInstalled. Restart the agent, then prove that it is live: countersign hook install --check\n",
     );
   } else io.print("\nNothing is written yet. To write it, add --yes.\n");
-  if (plan.start !== null)
-    io.print(`\nEvery call is blocked unless its helper runs. Start the agent with it:\n\n  ${plan.start}\n`);
+  io.print(plan.start);
   describeReach(command);
   await warn(command, plan);
 }
@@ -291,9 +296,14 @@ async function makePlan(command: Command): Promise<Plan> {
   const agent = agents[dialect];
   const user = single(line, "run-as");
   // Others can't read what the hook of another user shows, and a machine's users have homes of their own.
-  const isShowing = reach.isAsking && user === undefined && !line.flags.has("system");
-  const waiting = isShowing && agent.statusLine !== undefined ? `${machine.home}/.countersign/waiting` : null;
-  const output = waiting === null || single(line, "output") !== undefined ? [] : ["--output", waiting];
+  const isShowing =
+    reach.isAsking &&
+    user === undefined &&
+    !line.flags.has("system") &&
+    agent.plugin === undefined &&
+    single(line, "output") === undefined;
+  const output = isShowing ? ["--output", `${machine.home}/${waitingFolder}`] : [];
+  const { path: statusPath = [], file: statusFile } = (isShowing && agent.statusLine) || {};
   const words = [
     machine.nodePath,
     `${folder}/countersign-hook.cjs`,
@@ -304,7 +314,7 @@ async function makePlan(command: Command): Promise<Plan> {
   const wordsOf = (event: string) => [...words, ...(agent.isNameless ? ["--event", event] : [])];
   const toShell = (event: string) => [...prefix, ...wordsOf(event)].map(quote).join(" ");
   const settingsFile = findSettings(command);
-  const before = (await io.isFile(settingsFile)) ? utf8Decode(await io.readFile(settingsFile)) : "";
+  const before = await readSettings(io, settingsFile);
   const seconds = readTimeout(command) + spareSeconds;
   // A hook that only records has nothing to do before a call.
   const isWanted = (event: string) =>
@@ -316,12 +326,17 @@ async function makePlan(command: Command): Promise<Plan> {
     throw new UsageError("--port is for Claude Code, without --run-as");
   const writeEntry = (event: string) =>
     port === undefined
-      ? agent.write(endWith(toShell(event), dialect, event), seconds, event === agent.before)
+      ? agent.write(
+          endWith(toShell(event), dialect, event),
+          seconds,
+          event === agent.before,
+          isShowing ? `~/${waitingFolder}` : undefined,
+        )
       : writeHttp(port, seconds);
   const makeSettings = () => {
     const parsed = parseSettings(settingsFile, before);
-    const shown = waiting === null ? parsed : addStatusLine(parsed, agent.statusLine ?? []);
-    return `${JSON.stringify(addHook(dialect, shown, writeEntry, isWanted), null, 2)}\n`;
+    const shown = statusFile === undefined ? addStatusLine(parsed, statusPath) : parsed;
+    return toText(addHook(dialect, shown, writeEntry, isWanted));
   };
   const makeToml = () => {
     const entries = listEvents(agent)
@@ -329,17 +344,18 @@ async function makePlan(command: Command): Promise<Plan> {
       .map((event) => [event, writeEntry(event)] as const);
     return addTomlHooks(settingsFile, before, entries);
   };
+  // Named settings may be of another home.
+  const hasOwnFile = statusFile !== undefined && single(line, "settings") === undefined;
+  const more = hasOwnFile ? [await addStatusFile(io, `${machine.home}/${statusFile}`, statusPath)] : [];
   const after = agent.plugin?.([...prefix, ...words]) ?? (agent.isToml ? makeToml() : makeSettings());
-  const shown = words.map(quote);
-  const start =
-    port === undefined
-      ? null
-      : [...shown.slice(0, 2), "serve", "--port", port, ...shown.slice(2), "--", "claude"].join(" ");
+  const [node = "", program = "", ...rest] = words;
+  const serving = port === undefined ? null : [node, program, "serve", "--port", String(port), ...rest];
+  const service = serving && !line.flags.has("system") ? writeService(machine, serving) : null;
+  if (service !== null)
+    more.push({ ...service, before: await readSettings(io, service.file), after: service.text });
   return {
-    start,
-    settingsFile,
-    before,
-    after,
+    start: serving === null ? "" : describeStart([...serving, "--", "claude"], port, service?.enable),
+    settings: [{ file: settingsFile, before, after }, ...more],
     folder,
     changed: await findChanged(io, folder),
     sudoers: (agent.isNameless ? listEvents(agent) : [""])
@@ -348,18 +364,87 @@ async function makePlan(command: Command): Promise<Plan> {
   };
 }
 
+function describeStart(command: readonly string[], port: number | undefined, enable?: string): string {
+  const withAgent = `\nEvery call is blocked unless its helper runs. Start the agent with it:\n\n  ${command.map(quote).join(" ")}\n`;
+  if (enable === undefined) return withAgent;
+  const token = `${tokenVariable}="$(cat ~/.countersign/run/token-${port})"`;
+  return `${withAgent}\nOr let your session start the helper, and give its token to the agent:\n\n  ${enable}\n  ${token} claude\n`;
+}
+
+/** The helper as a service of the user's session, which the user enables. */
+function writeService({ home, platform }: Machine, command: readonly string[]) {
+  if (platform === "darwin") {
+    const file = `${home}/Library/LaunchAgents/dev.countersign.hook.plist`;
+    return { file, text: writePlist(command), enable: `launchctl bootstrap gui/$(id -u) ${quote(file)}` };
+  }
+  const text = `[Unit]
+Description=Countersign hook of a coding agent
+
+[Service]
+ExecStart=${command.map(quoteForSystemd).join(" ")}
+Restart=on-failure
+
+[Install]
+WantedBy=default.target
+`;
+  return {
+    file: `${home}/.config/systemd/user/countersign-hook.service`,
+    text,
+    enable: "systemctl --user enable --now countersign-hook",
+  };
+}
+
+/** As systemd.service(5) reads a command line: with specifiers, variables and escapes also between quotes. */
+const quoteForSystemd = (word: string) =>
+  /^[\w@+=:,./-]+$/.test(word)
+    ? word
+    : `"${word.replace(/["\\]/g, String.raw`\$&`).replaceAll("%", "%%").replaceAll("$", "$$$$").replaceAll("\n", String.raw`\n`)}"`;
+
+const escapeXml = (text: string) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+const writePlist = (command: readonly string[]) => `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+  <dict>
+    <key>Label</key>
+    <string>dev.countersign.hook</string>
+    <key>ProgramArguments</key>
+    <array>
+${command.map((word) => `      <string>${escapeXml(word)}</string>\n`).join("")}    </array>
+    <key>KeepAlive</key>
+    <dict><key>SuccessfulExit</key><false/></dict>
+    <key>RunAtLoad</key>
+    <true/>
+  </dict>
+</plist>
+`;
+
+const readSettings = async (io: ClientIo, file: string) =>
+  (await io.isFile(file)) ? utf8Decode(await io.readFile(file)) : "";
+const toText = (settings: JsonObject | null) => `${JSON.stringify(settings, null, 2)}\n`;
+
+async function addStatusFile(io: ClientIo, file: string, path: readonly string[]): Promise<Settings> {
+  const before = await readSettings(io, file);
+  const now = parseSettings(file, before);
+  const shown = addStatusLine(now, path);
+  return { file, before, after: shown === now ? before : toText(shown) };
+}
+
 /** Shows link and code of what waits; a status line of the user's own stays. */
 function addStatusLine(settings: JsonObject | null, path: readonly string[]): JsonObject | null {
-  const [name = "", ...rest] = path;
+  const [name, ...rest] = path;
+  if (name === undefined) return settings;
   const now = settings?.[name];
   if (rest.length > 0 && (now === undefined || isJsonObject(now)))
     return { ...settings, [name]: addStatusLine(now ?? null, rest) };
   return now === undefined ? { ...settings, [name]: statusLine } : settings;
 }
 
+/** In the user's home. */
+const waitingFolder = ".countersign/waiting";
 const statusLine = {
   type: "command",
-  command: "find ~/.countersign/waiting -type f -mmin -1440 -exec cat {} + 2>/dev/null",
+  command: `find ~/${waitingFolder} -type f -mmin -1440 -exec cat {} + 2>/dev/null`,
   refreshInterval: 2,
 };
 
