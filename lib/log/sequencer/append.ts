@@ -45,8 +45,6 @@ import {
   type GivingPlaces,
   type GrownPlaces,
   type KnownPlaces,
-  type PlaceReaders,
-  placeReadersWithin,
   type ReadablePlaces,
 } from "./positions";
 
@@ -391,12 +389,12 @@ export async function sequence(
   before: Omit<KnownHead, "places"> & { places: ReadablePlaces },
   items: readonly QueuedEntry[],
   { keys, random }: Pick<Signing, "keys" | "random">,
-  read: PlaceReaders,
+  executor: Executor,
 ): Promise<Sequenced> {
   const places = await assignPositions(
     before.places,
     items.map(({ item }) => item),
-    read,
+    executor,
     random,
   );
   const sealed = await sealAll(items, places);
@@ -471,7 +469,7 @@ export async function sequenceLocked(
   const { places } = before;
   const { admitted, refused } = await admitAll(tx, batch, before.active);
   if (admitted.length === 0) return { refused, sequenced: null, places };
-  const sequenced = await sequence(before, admitted.toSorted(byRules), signing, placeReadersWithin(tx));
+  const sequenced = await sequence(before, admitted.toSorted(byRules), signing, tx);
   await pipeline(
     () => storeSequenced(sequenced, () => storeWithin(tx, sequenced.append, callsBesides(sequenced))),
     async () => {

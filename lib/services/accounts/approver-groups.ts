@@ -18,8 +18,8 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import { alias } from "drizzle-orm/pg-core";
-import { type MemberPrincipal, toActor, type UserPrincipal } from "#lib/api/http/context";
+import { alias, type PgUpdateSetSource } from "drizzle-orm/pg-core";
+import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
 import type { ShownDeputy } from "#lib/api/schemas/portal";
 import type { Executor } from "#lib/db/client";
 import {
@@ -35,7 +35,7 @@ import { minGroupPeople } from "#lib/protocol/approval/attention";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import { dayMs } from "#lib/protocol/time/time-words";
 import { holdPeople, requireFreeName, storeUnderOwnName } from "./approvers";
-import { type AuditEvent, recordAudit } from "./audit";
+import { type AuditEvent, recordAct, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { holdRole, personNotFound } from "./members";
 import { type Acting, requireSecondFactor } from "./passkeys";
@@ -74,7 +74,7 @@ async function change(
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "settings");
-    await recordAudit(context, tx, { organizationId, actor: toActor(person), ...(await work(tx)) });
+    await recordAct(context, tx, person, await work(tx));
   });
   await updateRoster(context, organizationId);
 }
@@ -110,7 +110,7 @@ export async function saveGroup(
     const id = wanted.id ?? uuidV7(context.clock().getTime(), context.random(16));
     const row = { id, organization_id: organizationId, name: wanted.name, status: "confirmed" } as const;
     if (wanted.id === null) await tx.insert(approvers).values(row);
-    else await renameGroup(tx, organizationId, id, wanted.name);
+    else await updateGroup(tx, organizationId, id, { name: wanted.name });
     const detail = await setMembers(tx, id, wanted.memberIds);
     return { action: "approver_group.saved", subject: wanted.name, detail };
   });
@@ -144,13 +144,20 @@ async function setMembers(tx: Executor, groupId: string, memberIds: string[]) {
   return { added: added.map(({ id }) => id), removed: gone.map(({ id }) => id) };
 }
 
-async function renameGroup(tx: Executor, organizationId: string, id: string, name: string): Promise<void> {
-  const renamed = await tx
+/** Returns its name, which the audit log is about. */
+async function updateGroup(
+  tx: Executor,
+  organizationId: string,
+  groupId: string,
+  set: PgUpdateSetSource<typeof approvers>,
+): Promise<string> {
+  const [group] = await tx
     .update(approvers)
-    .set({ name })
-    .where(isGroup(organizationId, id))
-    .returning({ id: approvers.id });
-  if (renamed.length === 0) throw personNotFound();
+    .set(set)
+    .where(isGroup(organizationId, groupId))
+    .returning({ name: approvers.name });
+  if (!group) throw personNotFound();
+  return group.name ?? "";
 }
 
 export interface WantedEscalation {
@@ -172,19 +179,17 @@ export async function saveEscalation(
   await change(context, person, async (tx) => {
     await requirePeople(tx, organizationId, lastResort === null ? [] : [lastResort]);
     await holdMembers(tx, groupId);
-    const [group] = await tx
-      .update(approvers)
-      .set({ escalate_after: afterMinutes, last_resort: lastResort })
-      .where(isGroup(organizationId, groupId))
-      .returning({ name: approvers.name });
-    if (!group) throw personNotFound();
+    const subject = await updateGroup(tx, organizationId, groupId, {
+      escalate_after: afterMinutes,
+      last_resort: lastResort,
+    });
     for (const [id, step] of steps)
       await tx
         .update(approverGroups)
         .set({ step })
         .where(and(eq(approverGroups.group_id, groupId), eq(approverGroups.approver_id, id)));
     const detail = { after_minutes: afterMinutes, steps: Object.fromEntries(steps), last_resort: lastResort };
-    return { action: "approver_group.escalation", subject: group.name ?? "", detail };
+    return { action: "approver_group.escalation", subject, detail };
   });
 }
 
@@ -206,14 +211,11 @@ export async function measureAttention(
   const { organizationId } = person;
   await change(context, person, async (tx) => {
     if (isOn) await requireMeasurable(tx, groupId, "be measured");
-    const [group] = await tx
-      .update(approvers)
-      .set({ attention_since: isOn ? sql`coalesce(${approvers.attention_since}, clock_timestamp())` : null })
-      .where(isGroup(organizationId, groupId))
-      .returning({ name: approvers.name });
-    if (!group) throw personNotFound();
+    const subject = await updateGroup(tx, organizationId, groupId, {
+      attention_since: isOn ? sql`coalesce(${approvers.attention_since}, clock_timestamp())` : null,
+    });
     if (!isOn) await tx.delete(groupReadings).where(eq(groupReadings.group_id, groupId));
-    return { action: "approver_group.attention", subject: group.name ?? "", detail: { measured: isOn } };
+    return { action: "approver_group.attention", subject, detail: { measured: isOn } };
   });
 }
 
@@ -226,13 +228,8 @@ export async function armPlanted(
   const { organizationId } = person;
   await change(context, person, async (tx) => {
     if (perMonth !== null) await requireMeasurable(tx, groupId, "get planted requests");
-    const [group] = await tx
-      .update(approvers)
-      .set({ planted_per_month: perMonth })
-      .where(isGroup(organizationId, groupId))
-      .returning({ name: approvers.name });
-    if (!group) throw personNotFound();
-    return { action: "approver_group.planted", subject: group.name ?? "", detail: { per_month: perMonth } };
+    const subject = await updateGroup(tx, organizationId, groupId, { planted_per_month: perMonth });
+    return { action: "approver_group.planted", subject, detail: { per_month: perMonth } };
   });
 }
 
@@ -299,13 +296,8 @@ export async function chooseDefaultGroup(
       .set({ is_default: false })
       .where(and(eq(approvers.organization_id, organizationId), eq(approvers.is_default, true)));
     if (groupId === null) return { action: "approver_group.default", subject: "none" };
-    const [chosen] = await tx
-      .update(approvers)
-      .set({ is_default: true })
-      .where(isGroup(organizationId, groupId))
-      .returning({ name: approvers.name });
-    if (!chosen) throw personNotFound();
-    return { action: "approver_group.default", subject: chosen.name ?? "" };
+    const subject = await updateGroup(tx, organizationId, groupId, { is_default: true });
+    return { action: "approver_group.default", subject };
   });
 }
 
@@ -339,9 +331,7 @@ export async function becomeApprover(context: AccountsContext, person: MemberPri
     if (own?.status === "confirmed") return own.id;
     const stored = own?.id ?? (await storeUnderOwnName(context, tx, person));
     await tx.update(approvers).set({ status: "confirmed" }).where(eq(approvers.id, stored));
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "approver.added",
       subject: email,
       detail: { by_themselves: true },

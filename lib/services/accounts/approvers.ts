@@ -4,7 +4,7 @@
  */
 import { and, asc, eq, exists, inArray, isNotNull, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import unhomoglyph from "unhomoglyph";
-import { type MemberPrincipal, toActor } from "#lib/api/http/context";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { makeToken, readToken } from "#lib/api/http/opaque-text";
 import type { Executor } from "#lib/db/client";
 import {
@@ -23,7 +23,7 @@ import { AppError, fieldError } from "#lib/errors";
 import { isUuid, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { Names } from "#lib/protocol/record/facts";
 import { textAsRead } from "#lib/protocol/text/display-text";
-import { recordAudit } from "./audit";
+import { recordAct, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { approverMail } from "./mails";
 import { holdRole, personNotFound, requireRole } from "./members";
@@ -267,7 +267,7 @@ async function findByAddress(tx: Executor, organizationId: string, email: string
       id: approvers.id,
       name: approvers.name,
       status: approvers.status,
-      isAsked: sql<boolean>`coalesce(${approvers.invited_at} > now() - make_interval(days => ${confirmationDays}), false)`,
+      isAsked: sql<boolean>`coalesce(${isFresh}, false)`,
     })
     .from(approvers)
     .where(and(belongsTo(organizationId), eq(approvers.email, email)));
@@ -349,9 +349,7 @@ export async function addApprover(
   const { id, mustAsk } = await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "members");
     const stored = await storeApprover(context, tx, organizationId, added);
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "approver.added",
       subject: added.email,
       detail: { name: added.name },
@@ -392,12 +390,7 @@ export async function askApproverAgain(
       .where(and(eq(approvers.id, approverId), belongsTo(organizationId), eq(approvers.status, "invited")))
       .returning({ email: approvers.email });
     if (!asked?.email) throw personNotFound();
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
-      action: "approver.asked_again",
-      subject: asked.email,
-    });
+    await recordAct(context, tx, person, { action: "approver.asked_again", subject: asked.email });
     return asked.email;
   });
   await askApprover(context, person, { id: approverId, email });
@@ -483,9 +476,7 @@ export async function removeApprover(
       .where(and(belongsTo(organizationId), isListed, eq(approvers.id, approverId)));
     if (!found || found.email === null) throw personNotFound();
     const withdrawn = await forgetApprover(tx, organizationId, found.email);
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "approver.removed",
       subject: found.email,
       detail: describeWithdrawn(withdrawn),

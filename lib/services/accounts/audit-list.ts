@@ -1,7 +1,7 @@
 /** The audit log as the portal, its exports and the API show it: newest first, keys and approvers by name. */
 
 import { and, desc, eq, gte, inArray, like, lt, notInArray, type SQL, sql } from "drizzle-orm";
-import { type MemberPrincipal, toActor } from "#lib/api/http/context";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
 import type { Handlers } from "#lib/api/http/pipeline";
 import type { rostersOperations as specs } from "#lib/api/operations/agents";
@@ -13,7 +13,7 @@ import { isUuid } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
 import { dayMs, readableTime } from "#lib/protocol/time/time-words";
-import { recordAudit } from "./audit";
+import { recordAct } from "./audit";
 import type { AccountsContext } from "./context";
 import { requireRole } from "./members";
 import { readRoster } from "./roster";
@@ -188,9 +188,7 @@ export async function exportAudit(
   const { organizationId } = person;
   const { db } = context.database;
   await requireRole(db, person, "take_out");
-  await recordAudit(context, db, {
-    organizationId,
-    actor: toActor(person),
+  await recordAct(context, db, person, {
     action: "audit.exported",
     subject: format,
     detail: { filters: JSON.stringify(filters) },

@@ -3,7 +3,7 @@
  * it has one.
  */
 
-import type { Actor } from "#lib/api/http/context";
+import { type Actor, type Principal, toActor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { auditEvents } from "#lib/db/schema";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
@@ -49,3 +49,16 @@ export async function recordAudit(
   }));
   await executor.insert(auditEvents).values(rows);
 }
+
+/** Records what somebody did in the organization that they act for. */
+export const recordAct = (
+  context: Pick<AccountsContext, "clock" | "random">,
+  executor: Executor,
+  principal: Principal,
+  act: Omit<AuditEvent, "organizationId" | "actor">,
+): Promise<void> =>
+  recordAudit(context, executor, {
+    organizationId: principal.organizationId,
+    actor: toActor(principal),
+    ...act,
+  });

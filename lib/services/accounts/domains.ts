@@ -14,7 +14,7 @@ import type { VerifiedDomain } from "#lib/protocol/approval/assign-groups";
 import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { deriveMark, type OrganizationMark } from "#lib/protocol/text/organization-name";
 import { dayMs } from "#lib/protocol/time/time-words";
-import { recordAudit } from "./audit";
+import { recordAct, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { domainLostMail, mailOwners } from "./mails";
 import { holdRole, personNotFound, requireRole } from "./members";
@@ -252,8 +252,7 @@ export async function addDomain(
       .onConflictDoNothing()
       .returning({ id: organizationDomains.id });
     if (added.length === 0) throw fieldError("validation_error", "domain", "is already in the list");
-    const actor = toActor(person);
-    await recordAudit(context, tx, { organizationId, actor, action: "domain.added", subject: domain });
+    await recordAct(context, tx, person, { action: "domain.added", subject: domain });
   });
 }
 
@@ -265,13 +264,11 @@ export async function removeDomain(
   person: MemberPrincipal,
   id: string,
 ): Promise<void> {
-  const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "settings");
     const [gone] = await tx.delete(organizationDomains).where(isOwn(person, id)).returning();
     if (!gone) throw personNotFound();
-    const actor = toActor(person);
-    await recordAudit(context, tx, { organizationId, actor, action: "domain.removed", subject: gone.domain });
+    await recordAct(context, tx, person, { action: "domain.removed", subject: gone.domain });
   });
 }
 

@@ -11,7 +11,7 @@ import { invitations, memberships, organizations, users } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { base64UrlEncode, sha256, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { describeWithdrawn, forgetApprover } from "./approvers";
-import { recordAudit } from "./audit";
+import { recordAct, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { invitationMail } from "./mails";
 import { holdRole, personNotFound } from "./members";
@@ -93,7 +93,6 @@ export async function inviteMember(
   invited: { email: string; role: Role },
 ): Promise<void> {
   const { organizationId } = person;
-  const actor = toActor(person);
   const now = context.clock();
   const token = base64UrlEncode(context.random(32));
   await context.database.db.transaction(async (tx) => {
@@ -115,13 +114,7 @@ export async function inviteMember(
       expires_at: sql`now() + make_interval(days => ${lifetimeDays})`,
     });
     const detail = { role: invited.role };
-    await recordAudit(context, tx, {
-      organizationId,
-      actor,
-      action: "member.invited",
-      subject: invited.email,
-      detail,
-    });
+    await recordAct(context, tx, person, { action: "member.invited", subject: invited.email, detail });
   });
   const link = `${context.settings.baseUrl}/portal/invitations/${token}`;
   const [organization] = await context.database.db
@@ -154,13 +147,12 @@ export async function withdrawInvitation(
   invitationId: string,
 ): Promise<void> {
   const { organizationId } = person;
-  const actor = toActor(person);
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "members");
     const [email] = await withdraw(tx, organizationId, eq(invitations.id, invitationId));
     if (email === undefined) throw personNotFound();
     const action = "member.invitation_withdrawn";
-    await recordAudit(context, tx, { organizationId, actor, action, subject: email });
+    await recordAct(context, tx, person, { action, subject: email });
   });
 }
 

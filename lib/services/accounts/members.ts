@@ -8,7 +8,7 @@ import { type Role, roleNames } from "#lib/api/schemas/key-choices";
 import { type Executor, queryRows } from "#lib/db/client";
 import { approvers, memberships, organizations, sessions, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { recordAudit } from "./audit";
+import { recordAct, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { findOrCreateOrganization, lockOrganization, maySignUp } from "./organizations";
 
@@ -264,9 +264,7 @@ export async function setRequesterMayApprove(
       .where(and(eq(organizations.id, organizationId), isOther))
       .returning({ id: organizations.id });
     if (changed.length === 0) return;
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "organization.requester_rule",
       subject: organizationId,
       detail: { requester_may_approve: mayApprove },

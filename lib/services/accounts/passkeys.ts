@@ -17,7 +17,7 @@ import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { parseCoseKey, toRelyingParty } from "#lib/protocol/passkey/assertion";
 import { maxCredentialIdBytes } from "#lib/protocol/passkey/roster";
 import { confirmationDays, noticeUrl, passkeyUrl, readApproverToken } from "./approvers";
-import { recordAudit } from "./audit";
+import { recordAct, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { passkeyEventMail, passkeyMail } from "./mails";
 import { holdRole, isConfirmed, personNotFound, requireRole, unconfirmed } from "./members";
@@ -536,9 +536,7 @@ export async function finishConfirmation(
       )
       .returning({ userId: sessions.userId });
     if (confirmed.length === 0) throw new AppError("forbidden", "your session has ended; sign in again");
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "session.confirmed",
       subject: person.email,
       detail: { passkey: own.id },

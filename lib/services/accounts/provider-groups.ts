@@ -22,7 +22,7 @@ import {
 import { AppError, fieldError } from "#lib/errors";
 import { areGroups } from "./approver-groups";
 import { storeUnderOwnName } from "./approvers";
-import { recordAudit } from "./audit";
+import { recordAct, recordAudit } from "./audit";
 import { setRole } from "./change-role";
 import type { AccountsContext } from "./context";
 import { holdRole, personNotFound } from "./members";
@@ -106,9 +106,7 @@ export async function saveProviderGroup(
       .insert(providerGroups)
       .values({ organization_id: organizationId, name, ...set })
       .onConflictDoUpdate({ target: [providerGroups.organization_id, providerGroups.name], set });
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "provider_group.mapped",
       subject: name,
       detail: { role, approver_group: group?.name ?? null },
@@ -128,13 +126,7 @@ export async function removeProviderGroup(
       .where(and(eq(providerGroups.organization_id, organizationId), eq(providerGroups.name, name)))
       .returning({ name: providerGroups.name });
     if (removed.length === 0) throw personNotFound();
-    const actor = toActor(person);
-    await recordAudit(context, tx, {
-      organizationId,
-      actor,
-      action: "provider_group.removed",
-      subject: name,
-    });
+    await recordAct(context, tx, person, { action: "provider_group.removed", subject: name });
   });
 }
 

@@ -31,7 +31,7 @@ import {
 } from "#lib/protocol/keys/ed25519";
 import { buildToolManifest, toolsOfManifest } from "#lib/protocol/statement/identity-checks";
 import { parseCanonical } from "#lib/protocol/statement/statement";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { type Act, requireRole } from "#lib/services/accounts/members";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
@@ -194,8 +194,7 @@ async function audit(
   action: string,
   subject: string,
 ): Promise<void> {
-  const { organizationId } = principal;
-  await recordAudit(context, tx, { organizationId, actor: toActor(principal), action, subject });
+  await recordAct(context, tx, principal, { action, subject });
 }
 
 /** A slug of another organization answers as an unknown one. The row is locked, so that key changes queue up. */

@@ -6,7 +6,7 @@
 
 import { and, asc, eq, gte, inArray, isNotNull, isNull, lt, lte, ne, or, type SQL, sql } from "drizzle-orm";
 import type { AnyPgColumn } from "drizzle-orm/pg-core";
-import { type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
+import type { MemberPrincipal, Principal } from "#lib/api/http/context";
 import { eraseAnswers } from "#lib/api/http/idempotency";
 import { announceErased } from "#lib/api/http/response-cache";
 import type { Retention } from "#lib/api/schemas/portal";
@@ -32,7 +32,7 @@ import { hexEncode, isUuid, utf8Decode, uuidV7 } from "#lib/protocol/encoding/by
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { dayMs, readableTime } from "#lib/protocol/time/time-words";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct, recordAudit } from "#lib/services/accounts/audit";
 import { mailOwners, retentionMail } from "#lib/services/accounts/mails";
 import { holdRole } from "#lib/services/accounts/members";
 import { isOnHold, onHold, shareOrganization } from "#lib/services/accounts/organizations";
@@ -57,9 +57,7 @@ export async function eraseContent(
       if (isHeld) throw onHold();
       await eraseAttestations(tx, [row], erasedAt);
       await eraseAuthorizations(tx, row.authorization_id === null ? [] : [row.authorization_id], erasedAt);
-      await recordAudit(context, tx, {
-        organizationId: principal.organizationId,
-        actor: toActor(principal),
+      await recordAct(context, tx, principal, {
         action: "attestation.erased",
         subject: row.id,
         ...(await describeKey(tx, principal)),
@@ -281,8 +279,7 @@ async function changeRetention(context: Context, person: MemberPrincipal, plan: 
     if (planned === null) return { row: before, isChanged: false };
     const [after = before] = await tx.update(organizations).set(planned.change).where(isOwn).returning();
     const { action, detail } = planned;
-    const actor = toActor(person);
-    await recordAudit(context, tx, { organizationId, actor, action, subject: organizationId, detail });
+    await recordAct(context, tx, person, { action, subject: organizationId, detail });
     return { row: after, isChanged: true };
   });
   const retention = describeRetention(row);

@@ -1,7 +1,7 @@
 /** An organization's own attestations, private ones included: for its keys and for the portal. */
 
 import { and, desc, eq, inArray } from "drizzle-orm";
-import { type MemberPrincipal, ownsRow, type Principal, toActor } from "#lib/api/http/context";
+import { type MemberPrincipal, ownsRow, type Principal } from "#lib/api/http/context";
 import type { PresentationRequest } from "#lib/api/schemas/attest";
 import type { AttestationFilters, ExportFormat } from "#lib/api/schemas/portal";
 import type {
@@ -21,7 +21,7 @@ import { listPeople, type Names } from "#lib/protocol/record/facts";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { dayMs } from "#lib/protocol/time/time-words";
 import { readNames } from "#lib/services/accounts/approvers";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { addOpening, type OpeningChoice } from "#lib/services/approvals/read";
@@ -345,11 +345,8 @@ export async function exportOwnAttestations(
   filters: AttestationFilters,
 ): Promise<AsyncGenerator<string>> {
   const { organizationId } = person;
-  const actor = toActor(person);
   await requireRole(context.database.db, person, "take_out");
-  await recordAudit(context, context.database.db, {
-    organizationId,
-    actor,
+  await recordAct(context, context.database.db, person, {
     action: "attestations.exported",
     subject: format,
     detail: { filters: JSON.stringify(filters) },
@@ -389,9 +386,7 @@ export async function openOwnAttestation(
   choice: Exclude<OpeningChoice, "none">,
 ): Promise<JsonObject> {
   const opened = await buildOpenedReceipt(context, person, id, choice);
-  await recordAudit(context, context.database.db, {
-    organizationId: person.organizationId,
-    actor: toActor(person),
+  await recordAct(context, context.database.db, person, {
     action: "attestation.opened",
     subject: id,
     detail: { opened: choice },

@@ -3,7 +3,7 @@
  * signature, the key that the payload names), and a proof for one audience is derived from it in the pool.
  */
 import { and, eq } from "drizzle-orm";
-import { ownsRow, type Principal, toActor } from "#lib/api/http/context";
+import { ownsRow, type Principal } from "#lib/api/http/context";
 import type { Handlers } from "#lib/api/http/pipeline";
 import type { presentationsOperations as specs } from "#lib/api/operations/attestations";
 import { DEFAULT_LIFETIME_SECONDS, type PresentationRequest } from "#lib/api/schemas/attest";
@@ -13,7 +13,7 @@ import { createShare } from "#lib/jobs/fair-queue";
 import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
 import { DISCLOSURE_HEADER, disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/protocol/presentation/presentation";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct } from "#lib/services/accounts/audit";
 import type { Context } from "#lib/services/approvals/context";
 import { attestationNotFound, readAttestation, type StoredAttestation } from "./stored-receipt";
 
@@ -76,9 +76,7 @@ export async function createPresentation(
     job,
     createShare("other", { organization: organizationId }),
   );
-  await recordAudit(context, db, {
-    organizationId,
-    actor: toActor(principal),
+  await recordAct(context, db, principal, {
     action: "presentation.created",
     subject: stored.id,
     detail: { disclosed: [...new Set(wanted.disclose)], audience: wanted.audience },

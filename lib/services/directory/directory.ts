@@ -21,7 +21,7 @@ import { AppError, fieldError } from "#lib/errors";
 import { isUuid, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { describeWithdrawn, forgetApprover } from "#lib/services/accounts/approvers";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct, recordAudit } from "#lib/services/accounts/audit";
 import { endMembership, revokeKeysMadeBy } from "#lib/services/accounts/change-role";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { hasRoom, requireFewOrganizations, withdrawInvitationsTo } from "#lib/services/accounts/invitations";
@@ -499,9 +499,7 @@ export async function writeGroup(
     const groupId = after === null ? null : await storeGroup(context, tx, organizationId, id, after);
     const toNames = (ids: readonly string[]) => ids.map((one) => names.get(one) ?? one);
     const verb = before === null ? "created" : after === null ? "removed" : "changed";
-    await recordAudit(context, tx, {
-      organizationId,
-      actor,
+    await recordAct(context, tx, key, {
       action: `directory_group.${verb}`,
       subject: (after ?? before)?.displayName ?? "",
       detail: {

@@ -17,7 +17,7 @@ import { apiKeys, dailyKeyUsage, dailyUsage, organizations } from "#lib/db/schem
 import { AppError } from "#lib/errors";
 import { sha256, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { dayMs } from "#lib/protocol/time/time-words";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct, recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { holdRole, personNotFound, requireRole } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
@@ -229,8 +229,7 @@ export async function revokeApiKey(
       )
       .returning({ id: apiKeys.id });
     if (revoked.length === 0) return false;
-    const actor = toActor(principal);
-    await recordAudit(context, tx, { organizationId, actor, action: "api_key.revoked", subject: keyId });
+    await recordAct(context, tx, principal, { action: "api_key.revoked", subject: keyId });
     return true;
   });
 }
@@ -346,9 +345,7 @@ export async function limitApiKey(
       .where(and(eq(apiKeys.id, keyId), eq(apiKeys.organization_id, organizationId), isLiveKey))
       .returning({ id: apiKeys.id });
     if (limited.length === 0) throw personNotFound();
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "api_key.limited",
       subject: keyId,
       detail: { attestations_per_day: perDay },
@@ -391,9 +388,7 @@ export async function rotateApiKey(
       actor: toActor(person),
       attestationsPerDay: old.attestations_per_day,
     });
-    await recordAudit(context, tx, {
-      organizationId: person.organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "api_key.rotated",
       subject: old.id,
       detail: {

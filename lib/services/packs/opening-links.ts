@@ -4,13 +4,13 @@
  * moment: it ends by time, when it is revoked, and when its maker leaves.
  */
 import { and, count, desc, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
-import { type MemberPrincipal, toActor } from "#lib/api/http/context";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { enforceLimit } from "#lib/api/http/pipeline";
 import type { OpeningLinkDays } from "#lib/api/schemas/key-choices";
 import { openingLinks, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { base64UrlEncode, sha256, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct, recordAudit } from "#lib/services/accounts/audit";
 import { holdRole, personNotFound, requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import type { OpeningChoice } from "#lib/services/approvals/read";
@@ -78,9 +78,7 @@ export async function makeOpeningLink(
       // By the clock that it will be compared with.
       expires_at: sql`now() + make_interval(days => ${Number(days)})`,
     });
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "opening_link.made",
       subject: row.id,
       detail: { opens: describeSubject(row), opened: row.opening, days: Number(days) },
@@ -142,14 +140,7 @@ export async function revokeOpeningLink(
     const [row] = revoked;
     if (row === undefined) throw personNotFound();
     const detail = { opens: describeSubject(row) };
-    const actor = toActor(person);
-    await recordAudit(context, tx, {
-      organizationId,
-      actor,
-      action: "opening_link.revoked",
-      subject: id,
-      detail,
-    });
+    await recordAct(context, tx, person, { action: "opening_link.revoked", subject: id, detail });
   });
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { and, asc, eq, inArray, isNotNull, lte, or } from "drizzle-orm";
-import { type MemberPrincipal, toActor } from "#lib/api/http/context";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import type { LoggedStatement, RecordResponse, StatementsResponse } from "#lib/api/schemas/record";
 import { agents, ruleSets } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
@@ -45,7 +45,7 @@ import {
 } from "#lib/protocol/pack/pack-report";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import { parseHeadsStatement } from "#lib/protocol/record/agent-heads";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/identities";
 import { listMeasured, readStated } from "#lib/services/approvals/attention";
@@ -542,9 +542,7 @@ export async function makeEvidencePack(
 ): Promise<Pick<BegunPack, "name" | "parts">> {
   const { name, parts, slugs, period } = await beginPack(context, person, request);
   const audit = (action: string) =>
-    recordAudit(context, context.database.db, {
-      organizationId: person.organizationId,
-      actor: toActor(person),
+    recordAct(context, context.database.db, person, {
       action: `evidence_pack.${action}`,
       subject: slugs.join(", "),
       detail: { ...period, with_private: request.withPrivate, opened: request.opening ?? "none" },

@@ -3,7 +3,7 @@
  * afterwards. It stops nothing; the verdict is in the audit log, and suggestions of rules learn from it.
  */
 import { eq, type SQL, sql } from "drizzle-orm";
-import { type MemberPrincipal, toActor } from "#lib/api/http/context";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import type { ReviewedUse, ReviewRates, ReviewVerdict } from "#lib/api/schemas/portal";
 import { type Executor, queryRows } from "#lib/db/client";
 import { organizations, useReviews } from "#lib/db/schema";
@@ -11,7 +11,7 @@ import { AppError } from "#lib/errors";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { deriveTitle } from "#lib/protocol/record/title";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct } from "#lib/services/accounts/audit";
 import { holdRole, requireRole } from "#lib/services/accounts/members";
 import type { RulesContext } from "./engine";
 import { readNewest } from "./versions";
@@ -57,9 +57,7 @@ export async function setReviewRates(
       .update(organizations)
       .set({ review_rates: JSON.stringify(stored) })
       .where(eq(organizations.id, organizationId));
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "reviews.rates",
       subject: organizationId,
       detail: { standing: rates.standing, ...rates.rules },
@@ -146,9 +144,7 @@ export async function reviewUse(
       reviewed_by: person.email,
       created_at: context.clock(),
     });
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "reviews.reviewed",
       subject: requestId,
       detail: { verdict },

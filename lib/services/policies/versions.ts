@@ -18,7 +18,7 @@ import type { RulesFallback } from "#lib/protocol/policy/evaluate-rules";
 import { buildRulesetStatement, type RulesMode } from "#lib/protocol/policy/replay";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
 import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct, recordAudit } from "#lib/services/accounts/audit";
 import { mailOwners, rulesChangedMail } from "#lib/services/accounts/mails";
 import { holdRole, requireConfirmed, requireRole } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
@@ -236,12 +236,7 @@ async function propose(context: RulesContext, principal: Principal, change: Rule
       .insert(ruleProposals)
       .values(row)
       .onConflictDoUpdate({ target: ruleProposals.organization_id, set: row });
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(principal),
-      action: "rules.proposed",
-      subject: row.id,
-    });
+    await recordAct(context, tx, principal, { action: "rules.proposed", subject: row.id });
   });
 }
 
@@ -369,11 +364,6 @@ export async function dropProposal(
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "rules");
     await takeProposal(tx, organizationId, id);
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
-      action: "rules.proposal_dropped",
-      subject: id,
-    });
+    await recordAct(context, tx, person, { action: "rules.proposal_dropped", subject: id });
   });
 }

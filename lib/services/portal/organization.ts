@@ -20,7 +20,7 @@ import {
 import { AppError, fieldError } from "#lib/errors";
 import { type MarkColor, organizationTitle } from "#lib/protocol/text/organization-name";
 import { holdPeople } from "#lib/services/accounts/approvers";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct } from "#lib/services/accounts/audit";
 import { endMembership, setRole } from "#lib/services/accounts/change-role";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { listDomains, toMark } from "#lib/services/accounts/domains";
@@ -99,9 +99,7 @@ export async function setSecondFactor(
       .update(organizations)
       .set({ second_factor: [...factors] })
       .where(eq(organizations.id, organizationId));
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
+    await recordAct(context, tx, person, {
       action: "organization.second_factor",
       subject: organizationId,
       detail: { second_factor: [...factors] },
@@ -145,7 +143,6 @@ export async function updateOrganization(
   wanted: OrganizationWish,
 ): Promise<void> {
   const { organizationId } = person;
-  const actor = toActor(person);
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "settings");
     const { name, defaultPublic, markText, markColor, pushShowsFacts } = wanted;
@@ -157,13 +154,7 @@ export async function updateOrganization(
       push_shows_facts: pushShowsFacts,
     };
     await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
-    await recordAudit(context, tx, {
-      organizationId,
-      actor,
-      action: "organization.updated",
-      subject: organizationId,
-      detail,
-    });
+    await recordAct(context, tx, person, { action: "organization.updated", subject: organizationId, detail });
   });
 }
 
@@ -178,13 +169,7 @@ export async function nameOrganization(
     await holdRole(tx, person, "settings");
     const detail = { name, default_public: defaultPublic };
     await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: toActor(person),
-      action: "organization.updated",
-      subject: organizationId,
-      detail,
-    });
+    await recordAct(context, tx, person, { action: "organization.updated", subject: organizationId, detail });
   });
 }
 
@@ -235,7 +220,6 @@ export async function deleteOrganization(
   confirmation: string,
 ): Promise<void> {
   const { organizationId } = person;
-  const actor = toActor(person);
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "security");
     const [organization] = await tx.select().from(organizations).where(eq(organizations.id, organizationId));
@@ -264,12 +248,7 @@ export async function deleteOrganization(
       .delete(memberships)
       .where(eq(memberships.organization_id, organizationId))
       .returning({ userId: memberships.user_id });
-    await recordAudit(context, tx, {
-      organizationId,
-      actor,
-      action: "organization.deleted",
-      subject: organizationId,
-    });
+    await recordAct(context, tx, person, { action: "organization.deleted", subject: organizationId });
     await deleteStranded(
       tx,
       gone.map(({ userId }) => userId),

@@ -2,7 +2,7 @@
 
 import { and, count, desc, eq, gt, gte, ilike, inArray, lt, or, sql, sum } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
-import { type MemberPrincipal, toActor } from "#lib/api/http/context";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
 import type { NextStepName, RequestFilters, SearchHit, Usage } from "#lib/api/schemas/portal";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
@@ -23,7 +23,7 @@ import { AppError } from "#lib/errors";
 import { hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { dayMs } from "#lib/protocol/time/time-words";
 import { listApprovers } from "#lib/services/accounts/approvers";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct } from "#lib/services/accounts/audit";
 import { readRequesterRule, requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { requestAuthorization } from "#lib/services/approvals/request/request";
@@ -119,10 +119,7 @@ export async function sendFirstAttestation(context: Context, person: MemberPrinc
     inputs_hash: `sha256:${hexEncode(sha256(utf8Encode(action)))}`,
   };
   const { attestation_id } = await attest(context, { caller, body, raw: body, hold: null });
-  const { organizationId } = person;
-  await recordAudit(context, context.database.db, {
-    organizationId,
-    actor: toActor(person),
+  await recordAct(context, context.database.db, person, {
     action: "attestation.created",
     subject: attestation_id,
   });

@@ -1,7 +1,7 @@
 /** An organization's endpoints: created, changed and deleted, by its keys and its members; and the keys that they sign with. */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
-import { type Principal, toActor } from "#lib/api/http/context";
+import type { Principal } from "#lib/api/http/context";
 import type {
   CreateWebhookBody,
   UpdateWebhookBody,
@@ -23,7 +23,7 @@ import {
   writePublicKey,
   writeSecret,
 } from "#lib/protocol/webhook/webhook";
-import { recordAudit } from "#lib/services/accounts/audit";
+import { recordAct } from "#lib/services/accounts/audit";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import type { Context } from "#lib/services/approvals/context";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
@@ -152,9 +152,7 @@ async function auditEndpoint(
   row: EndpointRow,
   detail: JsonObject = {},
 ): Promise<void> {
-  await recordAudit(context, tx, {
-    organizationId: principal.organizationId,
-    actor: toActor(principal),
+  await recordAct(context, tx, principal, {
     action: `webhook.${action}`,
     subject: row.id,
     detail: { url: shownAddress(row, row.url), ...detail },
