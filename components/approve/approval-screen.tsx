@@ -72,7 +72,12 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
           </Callout>
         ) : (
           <>
-            <ActionBlock request={view.request} context={view.context} before={view.before} />
+            <ActionBlock
+              request={view.request}
+              context={view.context}
+              before={view.before}
+              isDecided={!isPending}
+            />
             {view.request.grant === null ? null : (
               <GrantBlock
                 terms={view.request.grant}

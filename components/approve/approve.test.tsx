@@ -14,7 +14,7 @@ import { AgentBlock } from "./agent-block";
 import { ApprovalScreen } from "./approval-screen";
 import { explainChange } from "./change-form";
 import { findDifferences } from "./check-shown";
-import { explainDenial, readReason } from "./deny-form";
+import { DenyFormPlain, explainDenial, readReason } from "./deny-form";
 import { listDetails } from "./details";
 import { GrantBlock } from "./grant-block";
 import { describeMissing, GroupsNeeded } from "./groups-needed";
@@ -244,6 +244,22 @@ describe("words", () => {
     expect(explainProblem(problem, true).text).toBe(
       `Nothing was decided: ${why} The request is still pending.`,
     );
+  });
+
+  it("offers reasons that fit: a command has no recipient", () => {
+    const view = makeView();
+    const draw = (more: object, context: Record<string, string>) => {
+      const request = { ...view.request, ...more };
+      return renderToStaticMarkup(
+        <DenyFormPlain view={{ ...view, request, context }} token="t" asksCode={false} />,
+      );
+    };
+    const hook = draw({ action: "Use the tool Bash", tool: "Bash" }, { command: "git push" });
+    expect(hook).toContain("Deny: The details are wrong");
+    expect(draw({ amount: { value: "5", currency: "EUR" } }, {})).toContain(
+      "Deny: The amount or the recipient is wrong",
+    );
+    expect(draw({}, { payee_iban: "DE02" })).toContain("Deny: The amount or the recipient is wrong");
   });
 
   it("joins the ready reason and the free text", () => {

@@ -4,7 +4,7 @@ import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Money } from "#components/ui/money";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
-import { rankName } from "#lib/protocol/approval/detail-names";
+import { findPayee, rankName } from "#lib/protocol/approval/detail-names";
 import { listDetails, writeTitle } from "./details";
 import { TimeLeft } from "./time-left";
 import { coversBottom } from "./use-seen";
@@ -18,7 +18,9 @@ interface DecisionBarProps {
 }
 
 export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarProps) {
-  const { amount } = view.request;
+  const { amount, action, tool } = view.request;
+  const title = writeTitle({ ...view.request, context: view.context });
+  const payee = findPayee(view.context);
   const detail = listDetails(view.context).find(({ name }) => rankName(name) === 0)?.value;
   return (
     <section
@@ -29,7 +31,13 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
       <div className="mx-auto flex max-w-2xl flex-col gap-2 sm:px-6">
         <div className="flex items-baseline justify-between gap-3 text-sm">
           <p className="line-clamp-2 min-w-0 font-medium">
-            <AgentText value={writeTitle({ ...view.request, context: view.context })} hideWarnings />
+            <AgentText value={title} hideWarnings />
+            {title === action || tool === undefined ? null : (
+              <span className="font-normal text-muted">
+                {" "}
+                with <AgentText value={tool} isName hideWarnings />
+              </span>
+            )}
           </p>
           <p className="shrink-0 text-muted">
             <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} isSilent />
@@ -38,6 +46,12 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
         {amount === undefined && detail === undefined ? null : (
           <p className="line-clamp-1 font-semibold text-lg leading-tight">
             {amount === undefined ? <AgentText value={detail ?? ""} hideWarnings /> : <Money {...amount} />}
+            {payee === null ? null : (
+              <>
+                {" "}
+                to <AgentText value={payee} hideWarnings />
+              </>
+            )}
           </p>
         )}
         <div className="grid grid-cols-2 gap-3">

@@ -46,12 +46,13 @@ interface DecisionProps {
 }
 
 interface WithoutScriptProps {
+  readonly view: ApprovalView;
   readonly token: string;
   readonly asksCode: boolean;
   readonly isByPasskey: boolean;
 }
 
-function WithoutScript({ token, asksCode, isByPasskey }: WithoutScriptProps) {
+function WithoutScript({ view, token, asksCode, isByPasskey }: WithoutScriptProps) {
   return (
     <noscript>
       <div className="flex flex-col gap-4">
@@ -59,7 +60,7 @@ function WithoutScript({ token, asksCode, isByPasskey }: WithoutScriptProps) {
           Your browser computes this page's hash and talks to your wallet or passkey, which needs JavaScript.
           {isByPasskey ? " So does denying: your passkey signs it." : " You can deny without it."}
         </Callout>
-        {isByPasskey ? null : <DenyFormPlain token={token} asksCode={asksCode} />}
+        {isByPasskey ? null : <DenyFormPlain view={view} token={token} asksCode={asksCode} />}
       </div>
     </noscript>
   );
@@ -231,7 +232,12 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
           }}
         />
       )}
-      <WithoutScript token={token} asksCode={view.code_tries_left !== null} isByPasskey={isByPasskey} />
+      <WithoutScript
+        view={view}
+        token={token}
+        asksCode={view.code_tries_left !== null}
+        isByPasskey={isByPasskey}
+      />
     </section>
   );
 }

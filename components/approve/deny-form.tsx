@@ -7,26 +7,32 @@ import { describeControl, Field, Textarea } from "#components/ui/field";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { CodeField } from "./code-field";
+import { splitDetails } from "./details";
 import { explainRefusal, type Problem, postJson } from "./post-json";
 import { explainUnsigned, signIfRequired } from "./sign-by-passkey";
 
-const reasons = [
+/** Commands and files have no recipient. */
+const listReasons = ({ amount, lead }: { amount: unknown; lead: readonly unknown[] }) => [
   "I did not expect this request",
-  "The amount or the recipient is wrong",
+  amount === undefined && lead.length === 0
+    ? "The details are wrong"
+    : "The amount or the recipient is wrong",
   "The details aren't enough to decide",
   "An agent shouldn't do this",
-] as const;
+];
 const maxReasonLength = 800;
 
 /**
  * Buttons instead of radio buttons: browsers submit a form on Enter in a radio button, and here Enter decides nothing
  * but by a button that has the focus. Reason and text share one name; the service joins what is there.
  */
-function ReasonFields({ busy }: { readonly busy: boolean }) {
+function ReasonFields({ busy, view }: Pick<FrameProps, "busy" | "view">) {
+  const { request, context } = view;
+  const { lead } = splitDetails({ ...request, context });
   return (
     <>
       <div className="flex flex-col gap-2">
-        {reasons.map((reason) => (
+        {listReasons({ amount: request.amount, lead }).map((reason) => (
           <Button
             key={reason}
             type="submit"
@@ -48,13 +54,14 @@ function ReasonFields({ busy }: { readonly busy: boolean }) {
 }
 
 interface FrameProps {
+  readonly view: ApprovalView;
   readonly token: string;
   readonly children?: ReactNode;
   readonly busy: boolean;
   readonly onSubmit?: (event: FormEvent<HTMLFormElement>) => void;
 }
 
-function Frame({ token, children, busy, onSubmit }: FrameProps) {
+function Frame({ view, token, children, busy, onSubmit }: FrameProps) {
   return (
     <form
       method="post"
@@ -68,7 +75,7 @@ function Frame({ token, children, busy, onSubmit }: FrameProps) {
         reason.
       </p>
       {children}
-      <ReasonFields busy={busy} />
+      <ReasonFields busy={busy} view={view} />
       <Button type="submit" variant="neutral" disabled={busy}>
         {busy ? "Sending …" : "Deny request"}
       </Button>
@@ -76,9 +83,12 @@ function Frame({ token, children, busy, onSubmit }: FrameProps) {
   );
 }
 
-export function DenyFormPlain({ token, asksCode }: { readonly token: string; readonly asksCode: boolean }) {
+export function DenyFormPlain({
+  asksCode,
+  ...shown
+}: Pick<FrameProps, "view" | "token"> & { readonly asksCode: boolean }) {
   return (
-    <Frame token={token} busy={false}>
+    <Frame {...shown} busy={false}>
       {asksCode ? <CodeField id="deny-code" /> : null}
     </Frame>
   );
@@ -151,6 +161,7 @@ export function DenyForm({ view, token, code, turn, isRead, onChange, onSent }: 
   return (
     <div ref={start} tabIndex={-1} className="outline-none">
       <Frame
+        view={view}
         token={token}
         busy={busy}
         onSubmit={(event) => {

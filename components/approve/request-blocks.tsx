@@ -56,16 +56,21 @@ interface ActionBlockProps {
   readonly request: ApprovalRequest;
   readonly context: Context;
   readonly before?: Before;
+  readonly isDecided?: boolean;
 }
 
 /** How much comes before everything else: it is what a wrong approval costs. */
-export function ActionBlock({ request, context, before = null }: ActionBlockProps) {
+export function ActionBlock({ request, context, before = null, isDecided = false }: ActionBlockProps) {
   const { action, amount, tool } = request;
   const { run, lead } = splitDetails({ action, tool, context });
   const [main, ...changes] = run.map(toItem(before));
   const actionSize = action.length > largeLength ? "text-base" : "text-xl";
   return (
-    <Card title="What it wants to do" className="border-line-strong" {...markPart(actionId)}>
+    <Card
+      title={isDecided ? "What it wanted to do" : "What it wants to do"}
+      className="border-line-strong"
+      {...markPart(actionId)}
+    >
       {amount === undefined ? null : (
         <p className="mb-3 font-semibold text-4xl tabular-nums" data-amount>
           <Money {...amount} />

@@ -12,6 +12,7 @@ import { StatusPill, type Tone } from "#components/ui/status-pill";
 import type { PackFacts } from "#lib/protocol/pack/pack-manifest";
 import type { PackCheck } from "#lib/protocol/pack/pack-reasons";
 import {
+  describeAction,
   describeDecision,
   describeDecisionCounts,
   type PackRow,
@@ -118,8 +119,14 @@ const rowColumns = (isOfSeveral: boolean): Column<PackRow>[] => [
   {
     id: "action",
     header: "Action",
-    cell: ({ action, missing, kind }) => (
-      <>{action === null ? <span className="text-muted">{missing || kind}</span> : textOrNothing(action)}</>
+    cell: (row) => (
+      <>
+        {row.action === null ? (
+          <span className="text-muted">{row.missing || row.kind}</span>
+        ) : (
+          textOrNothing(describeAction(row))
+        )}
+      </>
     ),
     isRowHeader: true,
   },
@@ -323,7 +330,7 @@ function toPdf({ agents, sums, rows, sentence, notProven }: CheckedPack, source:
           row.time === null ? "" : readableTime(row.time),
           ...(isOfSeveral ? [row.agent] : []),
           ...optional.map(({ cell }) => cell(row)),
-          row.action ?? (row.missing || row.kind),
+          describeAction(row) ?? (row.missing || row.kind),
           `${describeDecision(row)}${row.isTest ? " TEST" : ""}`,
         ]),
       },

@@ -42,7 +42,12 @@ function listEvents({ attestations, decided, stops }: TimelineProps): Event[] {
     ...decided.map((row) => ({
       id: row.request_id,
       at: row.revoked_at ?? row.decided_at ?? row.expires_at,
-      what: describeStatus({ status: row.status, revokedAt: row.revoked_at, isOver: false }),
+      what: describeStatus({
+        status: row.status,
+        amendedBy: row.amended_by,
+        revokedAt: row.revoked_at,
+        isOver: false,
+      }),
       amount: row.amount,
       shown: (
         <TextLink href={`/portal/authorizations/${row.request_id}`}>

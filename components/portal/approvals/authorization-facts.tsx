@@ -136,7 +136,7 @@ function showOutcome(state: ShownAuthorization): Definition[] {
   if (state.decided_at !== null)
     items.push({
       id: "decided",
-      name: state.status === "cancelled" ? "Cancelled" : "Decided",
+      name: state.amended_by ? "Changed at" : state.status === "cancelled" ? "Cancelled" : "Decided",
       value: <Timestamp iso={state.decided_at} />,
     });
   const unasked = describeUnasked(state.decided_by, state.status);

@@ -12,8 +12,12 @@ const words = {
   cancelled: { tone: "cancelled", text: "Cancelled" },
 } as const;
 
+/** It ended because an approver changed it: another request took its place. */
+const changed = { tone: "cancelled", text: "Changed" } as const;
+
 interface Standing {
   readonly status: AuthorizationStatus;
+  readonly amendedBy?: string | null | undefined;
   /** Since when the approval is taken back. */
   readonly revokedAt: string | null;
   /** The time is over in which an approval could be used that nothing used. */
@@ -25,9 +29,12 @@ function findLater({ status, revokedAt, isOver }: Standing) {
   return isOver && status === "approved" ? ({ tone: "neutral", text: "Ended" } as const) : null;
 }
 
+const findWords = ({ status, amendedBy }: Pick<Standing, "status" | "amendedBy">) =>
+  amendedBy ? changed : words[status];
+
 /** Its state in a word or two, for a tab's title. */
 export const describeStatus = (standing: Standing): string =>
-  (findLater(standing) ?? words[standing.status]).text;
+  (findLater(standing) ?? findWords(standing)).text;
 
 interface AuthorizationStatusPillProps extends Standing {
   readonly environment: string;
@@ -42,6 +49,7 @@ interface AuthorizationStatusPillProps extends Standing {
 
 export function AuthorizationStatusPill({
   status,
+  amendedBy,
   environment,
   given,
   isTest,
@@ -50,7 +58,7 @@ export function AuthorizationStatusPill({
   isOver,
   isTestSaid = false,
 }: AuthorizationStatusPillProps) {
-  const { tone, text } = words[status];
+  const { tone, text } = findWords({ status, amendedBy });
   const later = findLater({ status, revokedAt, isOver });
   // A rule or a standing approval approves without anyone having given an approval.
   const isApproval = given > 0 || status === "approved";

@@ -23,6 +23,8 @@ export interface AuthorizationRow {
   readonly end: string | null;
   readonly attestation_id?: string | null | undefined;
   readonly agent_slug: string;
+  /** The request that took its place. */
+  readonly amended_by?: string | null | undefined;
   readonly action: string;
   readonly title: string;
   readonly amount: Amount | null;
@@ -38,16 +40,17 @@ export interface AuthorizationRow {
 }
 
 /** Who cancels decides nothing. */
-const wordFor = (status: AuthorizationRow["status"]) => (status === "cancelled" ? "cancelled" : "decided");
+const wordFor = ({ status, amended_by }: Times) =>
+  amended_by ? "changed" : status === "cancelled" ? "cancelled" : "decided";
 
-type Times = Pick<AuthorizationRow, "status" | "decided_at" | "expires_at">;
+type Times = Pick<AuthorizationRow, "status" | "amended_by" | "decided_at" | "expires_at">;
 
 export function When({ row }: { readonly row: Times }) {
   const decided = row.decided_at !== null && row.status !== "expired";
   return (
     <>
       <span className={row.status === "pending" ? "text-muted" : "text-muted md:sr-only"}>
-        {row.status === "pending" ? "until" : decided ? wordFor(row.status) : "ended"}
+        {row.status === "pending" ? "until" : decided ? wordFor(row) : "ended"}
       </span>{" "}
       <ListTime iso={decided ? (row.decided_at ?? row.expires_at) : row.expires_at} />
     </>
@@ -122,6 +125,7 @@ function buildColumns({
       cell: (row) => (
         <AuthorizationStatusPill
           status={row.status}
+          amendedBy={row.amended_by}
           environment={row.environment}
           given={row.approvals.given}
           isTest={row.isTest}

@@ -24,6 +24,7 @@ interface InboxRow {
   readonly whyBriefly: string | null;
   readonly tool: string | null;
   readonly status: AuthorizationStatus;
+  readonly amended_by: string | null;
   readonly is_test: boolean;
   readonly environment: string;
   readonly approvals: { readonly required: number; readonly given: number };
@@ -67,6 +68,7 @@ const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [
       <span className="flex flex-wrap items-center gap-1.5">
         <AuthorizationStatusPill
           status={row.status}
+          amendedBy={row.amended_by}
           environment={row.environment}
           given={row.approvals.given}
           isTest={row.is_test}

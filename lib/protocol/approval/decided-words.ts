@@ -49,7 +49,7 @@ export type Decided =
   | { readonly kind: "asserted" }
   | { readonly kind: "nobody" }
   | { readonly kind: "waiting"; readonly given: number; readonly required: number }
-  | { readonly kind: "ended"; readonly how: "expired" | "cancelled" }
+  | { readonly kind: "ended"; readonly how: "expired" | "cancelled" | "changed" }
   /** Erased, private or unreadable. */
   | { readonly kind: "hidden" };
 
@@ -99,6 +99,12 @@ function describeRule({ decision, policyIds }: Decided & { kind: "rule" }): stri
   return `${which} ${decision === "denied" ? "denied" : "allowed"} it. Nobody was asked.`;
 }
 
+const endings = {
+  expired: "Nobody, it expired",
+  cancelled: "Nobody, it was cancelled",
+  changed: "Nobody, an approver changed it into another request",
+} as const;
+
 /** A few words or a sentence. Names in it are other people's text. */
 export function describeDecided(decided: Decided): string {
   switch (decided.kind) {
@@ -119,7 +125,7 @@ export function describeDecided(decided: Decided): string {
     case "waiting":
       return `Nobody yet: ${decided.given} of ${formatCount(decided.required, "approval")}`;
     case "ended":
-      return decided.how === "expired" ? "Nobody, it expired" : "Nobody, it was cancelled";
+      return endings[decided.how];
     case "hidden":
       return "Not shown here";
   }

@@ -45,6 +45,8 @@ export interface PackEntry {
   /** One of the two is null. */
   approval: HumanApproval | null;
   decision: Decision["decision"] | AgentChangeKind | null;
+  /** Number of the decision about the request that an approver made of this one, which was cancelled for it. */
+  changedInto: number | null;
   /** Or a change of what the agent may do. */
   isDecision: boolean;
   isTest: boolean;
@@ -54,6 +56,13 @@ export interface PackEntry {
 }
 
 const readPayload = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
+/** Number of the later entry that decides about what an approver made of a request; null if none is named. */
+export function readChangedInto(json: JsonObject, decision: string | undefined): number | null {
+  const { changed_into: other, request = null, sequence } = json;
+  const isOne = decision === "cancelled" && isJsonObject(request) && Number.isSafeInteger(other);
+  return isOne && Number(other) > Number(sequence) ? Number(other) : null;
+}
+
 const readText = (value: unknown) => (typeof value === "string" ? value : null);
 
 function readWarnings(predicate: ActionPredicate, answer: JsonObject): WarningCode[] {
@@ -87,6 +96,7 @@ function readAttestation(file: string, answer: JsonObject): PackEntry {
     action: readText(predicate?.request["action"]),
     approval,
     decision: null,
+    changedInto: null,
     isDecision: false,
     isTest: approval !== null && isBacked(approval) && approval.environment !== "production",
     facts: openFacts(answer, (names) =>
@@ -113,6 +123,7 @@ function readDecision(file: string, json: JsonObject): PackEntry {
     action: readText(asked["action"]),
     approval: null,
     decision: decided?.decision ?? null,
+    changedInto: readChangedInto(json, decided?.decision),
     isDecision: true,
     isTest: authorization !== null && authorization.environment !== "production",
     facts: openFacts(json, (names) =>
@@ -138,6 +149,7 @@ function readChange(file: string, json: JsonObject): PackEntry {
     action: changed === null ? null : readText(reason),
     approval: null,
     decision: changed?.change ?? null,
+    changedInto: null,
     isDecision: true,
     isTest: false,
     facts: hiddenFacts,

@@ -20,6 +20,7 @@ const base = {
   decision: null,
   isDecision: false,
   approval: null,
+  changedInto: null,
   action: null,
   time: null,
   warnings: [],

@@ -11,6 +11,7 @@ import { readableTime } from "#lib/protocol/time/time-words";
 import { addCounts, countPack, type PackCounts, type PackEntry } from "./pack-entries";
 import { isEndShown, PACK_VERSION, type PackedFile, type PackFacts, type PackVersion } from "./pack-manifest";
 import {
+  describeAction,
   describeDecision,
   describeDecisionCounts,
   joinSums,
@@ -298,7 +299,7 @@ const describeRow = (row: PackRow, isOfSeveral: boolean): string[] => [
   row.kind,
   money(row.amount),
   shortened(row.payee),
-  row.action === null ? row.missing : shortened(row.action),
+  row.action === null ? row.missing : shortened(describeAction(row)),
   shortened(row.tool),
   `${shortened(describeDecision(row))}${row.isTest ? testMark : ""}`,
   shortened(row.rule),

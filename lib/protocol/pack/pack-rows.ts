@@ -16,12 +16,16 @@ export interface PackRow {
   payee: string | null;
   /** The agent's words, or the organization's reason for a change; null if they are not in the pack. */
   action: string | null;
+  /** Argument of a call, where the action names its tool alone. */
+  title: string | null;
   tool: string | null;
   /** Why there is no content; empty if there is. */
   missing: string;
   /** A decision or a change; empty for an attestation. */
   outcome: string;
   decided: string;
+  /** Change by an approver, of what was approved. */
+  changed: string;
   /** Each one's way and time. */
   approvers: string;
   /** Ids of the rules that decided. */
@@ -44,7 +48,8 @@ const missingWords: Partial<Record<PackEntry["state"], string>> = {
 export const describeDecisionCounts = (counts: PackCounts["decisions"]): string =>
   `${counts.approved} approved, ${counts.denied} denied, ${counts.cancelled} cancelled, ${counts.revoked} taken back, ${counts.erased} erased`;
 
-function describeOutcome({ decision }: PackEntry): string {
+function describeOutcome({ decision, changedInto }: PackEntry): string {
+  if (changedInto !== null) return `replaced by number ${changedInto}, as an approver changed it`;
   return decision === "authorization_revoked" ? "taken back" : (decision ?? "");
 }
 
@@ -62,7 +67,7 @@ function describeDecider({ approval, decision, facts: { decided } }: PackEntry) 
 
 export function toPackRow(entry: PackEntry, agent: string): PackRow {
   const { sequence, time, isDecision, action, state, facts, isTest, warnings, file } = entry;
-  const { amount, tool, payee } = facts;
+  const { amount, title, tool, payee } = facts;
   return {
     agent,
     number: sequence,
@@ -71,10 +76,12 @@ export function toPackRow(entry: PackEntry, agent: string): PackRow {
     amount,
     payee,
     action,
+    title,
     tool,
     missing: missingWords[state] ?? "",
     outcome: describeOutcome(entry),
     ...describeDecider(entry),
+    changed: facts.changed ?? "",
     approvers: listPeople(facts).join("; "),
     isTest,
     warnings,
@@ -82,9 +89,20 @@ export function toPackRow(entry: PackEntry, agent: string): PackRow {
   };
 }
 
-/** "approved: 2 of one group, by passkey" */
-export const describeDecision = ({ outcome, decided }: Pick<PackRow, "outcome" | "decided">): string =>
-  [outcome, decided].filter((text) => text !== "").join(": ");
+/** "git push (Use the tool Bash)" */
+export const describeAction = ({ action, title }: Pick<PackRow, "action" | "title">): string | null =>
+  action === null || title === null ? action : `${title} (${action})`;
+
+/** "approved: 2 of one group, by passkey; changed: amount from 120.00 EUR to 80.00 EUR, by an approver" */
+export const describeDecision = ({
+  outcome,
+  decided,
+  changed,
+}: Pick<PackRow, "outcome" | "decided" | "changed">): string =>
+  [
+    [outcome, decided].filter((text) => text !== "").join(": "),
+    ...(changed === "" ? [] : [`changed: ${changed}`]),
+  ].join("; ");
 
 const csvColumns = [
   "agent",
@@ -95,9 +113,11 @@ const csvColumns = [
   "currency",
   "payee",
   "action",
+  "title",
   "tool",
   "decision",
   "decided_by",
+  "changed",
   "approvers",
   "rule",
   "standing_approval",
@@ -117,9 +137,11 @@ const toCsvCells = (row: PackRow): Record<(typeof csvColumns)[number], string> =
   currency: row.amount?.currency ?? "",
   payee: row.payee ?? "",
   action: row.action ?? "",
+  title: row.title ?? "",
   tool: row.tool ?? "",
   decision: row.outcome,
   decided_by: row.decided,
+  changed: row.changed,
   approvers: row.approvers,
   rule: row.rule,
   standing_approval: row.grant,

@@ -246,6 +246,8 @@ export interface ShownRequest {
   readonly context?: Readonly<Record<string, string>> | null | undefined;
   readonly requester?: string | null | undefined;
   readonly status: string;
+  /** The request that took its place. */
+  readonly amended_by?: string | null | undefined;
   readonly decided_by?: Decider | null | undefined;
   readonly decided_at?: string | null | undefined;
   readonly usable_until?: string | null | undefined;
@@ -259,6 +261,7 @@ export interface ShownRequest {
 function describeDecision(asked: ShownRequest): Decided {
   const { status, decided_by, approvals, groups, people, required_level, environment } = asked;
   if (status === "pending") return { kind: "waiting", ...approvals };
+  if (asked.amended_by) return { kind: "ended", how: "changed" };
   if (status === "expired" || status === "cancelled") return { kind: "ended", how: status };
   if (decided_by && decided_by.kind !== "people") return toUnasked(decided_by, status);
   const decision = status === "denied" ? "denied" : "approved";

@@ -389,6 +389,7 @@ export async function readRequestFacts(context: Context, row: AuthorizationRow):
         ? describeAmendment({ amends: request.amends, before: before.request, now: request }, amender?.who)
         : null,
     status: row.status,
+    amended_by: row.amended_by,
     decided_by: parseDecidedBy(row),
     decided_at: row.decided_at?.toISOString(),
     approvals: { given: row.given, required: row.approvals_required },

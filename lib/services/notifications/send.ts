@@ -95,7 +95,10 @@ function describeSubject(
 function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string, approve: string) {
   if ((row.status === "pending") !== (kind !== "decided") || row.context === null) return null;
   if (kind === "decided")
-    return { lead: `This request of the agent ${slug} ${ends[row.status]}.`, hints: [] };
+    return {
+      lead: `This request of the agent ${slug} ${row.amended_by === null ? ends[row.status] : "was changed into another one"}.`,
+      hints: [],
+    };
   const frozen =
     row.agentFrozenAt === null
       ? []

@@ -88,6 +88,8 @@ export interface EntryRow {
   rule_context: string | null;
   rule_outcome: string | null;
   derivation: string | null;
+  /** Number of the decision, within the pack, about the request that an approver made of this one. */
+  changed_into: number | null;
 }
 
 const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_id, c.change, c.reason, c.reason_salt,
@@ -95,7 +97,11 @@ const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_i
     coalesce(r.decision_signature, c.signature) AS decision_signature,
     coalesce(r.decision_envelope_signature, c.envelope_signature) AS decision_envelope_signature,
     coalesce(r.decision_key_id, c.signed_by) AS decision_key_id, coalesce(r.decision_log, c.log) AS decision_log,
-    r.human_authorization, r.decided_by, r.rule_context, r.rule_outcome, r.derivation
+    r.human_authorization, r.decided_by, r.rule_context, r.rule_outcome, r.derivation,
+    (SELECT other.sequence FROM authorization_requests n
+      JOIN log_leaves other ON other.log_id = n.log_id AND other.leaf_index = n.leaf_index
+      WHERE n.id = r.amended_by AND n.decision_payload IS NOT NULL AND other.agent_id = $1
+        AND other.sequence BETWEEN leaf.sequence + 1 AND $5) AS changed_into
   ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence BETWEEN $3 AND $4 ORDER BY leaf.sequence`;
 
 const batchSize = 200;
@@ -105,10 +111,11 @@ export async function* readEntryRows(
   { agentId, organizationId }: PackOwner,
   first: number,
   last: number,
+  lastOfPack = last,
 ): AsyncGenerator<EntryRow> {
   for (let from = first; from <= last; from += batchSize) {
     const to = Math.min(last, from + batchSize - 1);
-    const rows = await database.statement<EntryRow>(rowsText)(agentId, organizationId, from, to);
+    const rows = await database.statement<EntryRow>(rowsText)(agentId, organizationId, from, to, lastOfPack);
     yield* rows;
   }
 }
@@ -171,6 +178,7 @@ function describeDecision(row: EntryRow, withContent: boolean): JsonObject {
       isShown && row.human_authorization !== null
         ? assembleHumanAuthorization(row.human_authorization, log)
         : null,
+    ...(isShown && row.changed_into !== null && { changed_into: row.changed_into }),
     ...(isShown && describeRules(row)),
     ...(isShown &&
       row.human_authorization !== null &&

@@ -6,7 +6,7 @@ import { encodePackJson } from "#lib/protocol/pack/pack-manifest";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { checkPack } from "#lib/verifier/pack/check-pack";
-import { ask } from "#support/authorizations";
+import { approveUnproven, ask, fromPage } from "#support/authorizations";
 import { collect, forge, type Json, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
@@ -22,11 +22,11 @@ describe("changes of an agent in an evidence pack", () => {
   let whole: Uint8Array;
   let requestId: string;
 
-  const make = async (withPrivate = true) => {
+  const make = async (withPrivate = true, agent = slug) => {
     const now = Date.now();
     const period = { from: new Date(now - dayMs).toISOString(), to: new Date(now + dayMs).toISOString() };
     return collect(
-      (await makeEvidencePack(test.app.context, person, { agentSlugs: [slug], period, withPrivate })).parts,
+      (await makeEvidencePack(test.app.context, person, { agentSlugs: [agent], period, withPrivate })).parts,
     );
   };
   const check = (bytes: Uint8Array) =>
@@ -76,6 +76,48 @@ describe("changes of an agent in an evidence pack", () => {
       reason: "Wrong account",
     });
     expect(Buffer.from(files.get("report.html") ?? []).toString()).toContain("It paid twice");
+  });
+
+  it("say by which decision a request was replaced that an approver changed", async () => {
+    const agent = "changed-bot";
+    const { key } = await test.createKey();
+    const change = async () => {
+      const amount = { value: "120.00", currency: "EUR" };
+      const { token, made } = await ask(test, key, { agent_slug: agent, amount, amendable: ["amount"] });
+      const body = { changes: { amount: "80" } };
+      const { body: into } = await test.call("POST", `/approve/${token}/amend`, { headers: fromPage, body });
+      return { made, request_id: into.request_id as string };
+    };
+    const [first, second] = [await change(), await change()];
+    await approveUnproven(test, first.request_id);
+    const bytes = await make(true, agent);
+    expect((await check(bytes)).checks.filter(({ status }) => status === "fail")).toEqual([]);
+    const files = unpack(bytes);
+    const file = (number: number) => `decisions/00000000000${number}.json`;
+    expect(parse(files, file(1))).toMatchObject({ request_id: first.made.request_id, changed_into: 3 });
+    expect(parse(files, file(2)).changed_into, "undecided").toBeUndefined();
+    expect(parse(files, file(2)).request_id).toBe(second.made.request_id);
+    expect(parse(files, file(3)).request_id).toBe(first.request_id);
+    for (const name of ["report.html", "report.csv"]) {
+      const text = Buffer.from(files.get(name) ?? []).toString();
+      for (const words of [
+        "replaced by number 3, as an approver changed it",
+        "amount from 120.00 EUR to 80.00 EUR, by somebody with the link",
+      ])
+        expect(text).toContain(words);
+    }
+    const lie = async (number: number, changed_into: number) =>
+      problems(
+        await forge(
+          files.set(file(number), encodePackJson({ ...parse(unpack(bytes), file(number)), changed_into })),
+          true,
+        ),
+      );
+    expect((await lie(2, 3)).join()).toContain(
+      "number 2 names number 3 as the decision about the request that an approver made of it, and it is none",
+    );
+    expect((await lie(3, 4)).join()).toContain("changed_into is not of a cancelled request");
+    expect(parse(unpack(await make(false, agent)), file(1)).changed_into).toBeUndefined();
   });
 
   it("keep the organization's reasons out with the rest of what is private", async () => {

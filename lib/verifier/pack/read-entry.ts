@@ -25,6 +25,7 @@ import {
   CHANGE_FILE_TYPE,
   DECISION_FILE_TYPE,
   type PackEntry,
+  readChangedInto,
   readPackEntry,
 } from "#lib/protocol/pack/pack-entries";
 import { describeFile, findCheckpoints, type PackedFile } from "#lib/protocol/pack/pack-manifest";
@@ -66,7 +67,9 @@ type CheckedEntry =
 const wrong = (problem: string): CheckedEntry => ({ ok: false, problem });
 
 /** Fields that a decision's file has beside the payload. */
-const contentFields = ["request", "human_authorization", "decided_by", "rules", "derivation", "opening"];
+const contentFields = [
+  ...["request", "human_authorization", "decided_by", "rules", "derivation", "opening", "changed_into"],
+];
 const hasOne = (json: JsonObject, names: readonly string[]) =>
   names.some((name) => (json[name] ?? null) !== null);
 
@@ -100,6 +103,8 @@ async function findMismatch(
   if (decision === null) return "the payload is not a decision of a record";
   if (isJsonObject(request) && requestHash(request as unknown as ApprovalRequest) !== decision.request_hash)
     return "the request is not the one that was decided";
+  if (hasOne(json, ["changed_into"]) && readChangedInto(json, decision.decision) === null)
+    return "changed_into is not of a cancelled request, or no later number";
   const asked = [request, isJsonObject(authorization) ? authorization["request"] : null].filter(isJsonObject);
   if (asked.some(({ request_id: id }) => id !== json["request_id"])) return "request_id is another request's";
   if (!isJsonObject(authorization) && hasOne(json, ["opening"])) return "an opening without its approval";

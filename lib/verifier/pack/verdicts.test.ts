@@ -177,4 +177,20 @@ describe("what attestations of an evidence pack say about those before them", ()
     expect(judge([approval(5)], 5), "perhaps it was before the pack").toBe(undefined);
     expect(judge([approval(5), cancellation(6)], 5)).toBe("amended_open 6");
   });
+
+  it("is which later decision is about what an approver made of a cancelled request", () => {
+    const request = {};
+    const replaced = (number: number, changed_into: number) => ({
+      ...cancellation(number),
+      ...{ request, changed_into },
+    });
+    const changed = { request: { amends: amended.request.amends as unknown as JsonObject } };
+    const denial = (number: number) => ({ ...decided(number, "denied"), ...changed });
+    expect(judge([replaced(1, 2), { ...approval(2), ...changed }])).toBe(undefined);
+    expect(judge([replaced(1, 3), {}, denial(3)]), "denied in its turn").toBe(undefined);
+    expect(judge([replaced(1, 2), approval(2)]), "of no shown request").toBe("changed_into_other 1");
+    expect(judge([replaced(1, 2), "approved"])).toBe("changed_into_other 1");
+    expect(judge([replaced(1, 9), { ...approval(2), ...changed }])).toBe("changed_into_other 1");
+    expect(judge([replaced(1, 1), {}]), "no later one: the file doesn't hold").toBe(undefined);
+  });
 });

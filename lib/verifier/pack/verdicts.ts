@@ -7,7 +7,7 @@
 import { parseDecisionStatement } from "#lib/protocol/approval/approval-decision";
 import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
-import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/protocol/pack/pack-entries";
 import { type PackCheck, packFault, packPass } from "#lib/protocol/pack/pack-reasons";
 import { parseChangeStatement } from "#lib/protocol/record/agent-heads";
@@ -35,6 +35,10 @@ export interface Said {
   /** Hash of the request that was cancelled here, or that the one approved here changes; null for another entry. */
   cancelled: string | null;
   amends: string | null;
+  /** Number of the decision about what an approver made of the request that was cancelled here. */
+  changedInto: number | null;
+  /** Hash of the request that the one decided here changes, whatever was decided; null for another entry. */
+  changes: string | null;
   /** A decision without content, which may be a cancellation. */
   isErased: boolean;
   /** An attestation that may have any number of the agent's own. */
@@ -43,7 +47,16 @@ export interface Said {
 
 const readPayload = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
 
-export function readSaid({ sequence: number, isDecision, decision }: PackEntry, json: JsonObject): Said {
+/** `request`: compared with the hash that was decided. */
+function readChanges({ request = null }: JsonObject): string | null {
+  const { amends = null } = isJsonObject(request) ? request : {};
+  return isJsonObject(amends) ? String(amends["request_hash"]) : null;
+}
+
+export function readSaid(
+  { sequence: number, isDecision, decision, changedInto }: PackEntry,
+  json: JsonObject,
+): Said {
   const payload = readPayload(json);
   const isApproval = decision === "approved";
   const said: Said = {
@@ -53,6 +66,8 @@ export function readSaid({ sequence: number, isDecision, decision }: PackEntry, 
     isApproval,
     cancelled: null,
     amends: null,
+    changedInto,
+    changes: null,
     isErased: false,
     isUnread: false,
   };
@@ -65,7 +80,13 @@ export function readSaid({ sequence: number, isDecision, decision }: PackEntry, 
     const cancelled =
       decision === "cancelled" && payload ? (parseDecisionStatement(payload)?.request_hash ?? null) : null;
     const { amends } = parseHumanAuthorization(json["human_authorization"])?.request ?? {};
-    return { ...said, cancelled, amends: amends?.request_hash ?? null, isErased: payload === null };
+    return {
+      ...said,
+      cancelled,
+      amends: amends?.request_hash ?? null,
+      changes: readChanges(json),
+      isErased: payload === null,
+    };
   }
   const predicate = (payload && parseActionStatement(payload)?.predicate) ?? null;
   said.isUnread = predicate === null;
@@ -99,6 +120,8 @@ interface Known {
   /** Hashes of requests that were cancelled, and of those that an approved request changed. */
   cancelled: Set<string>;
   amended: Set<string>;
+  /** Number of a decision → which cancellation names it, of which request. */
+  replacing: Map<number, { by: number; hash: string }>;
 }
 
 /** As far as the clocks of a service's processes may differ. */
@@ -114,12 +137,21 @@ function isFrozenAsSaid(predicate: SaidPredicate, frozen: string | null): boolea
   return said === frozen || (said === null && frozen !== null && isMadeBefore(predicate, frozen));
 }
 
+const otherThanNamed = (number: number, other: number) =>
+  packFault("verdicts", "changed_into_other", { number, other });
+
 /** A request ends, cancelled, before the one that an approver made of it can be approved: never are both open. */
-function followAmendment(known: Known, { number, cancelled, amends, isErased }: Said): PackCheck | null {
+function followAmendment(known: Known, said: Said): PackCheck | null {
+  const { number, cancelled, amends, changedInto, changes, isErased } = said;
   if (isErased) known.isWhole = false;
+  const named = known.replacing.get(number);
+  known.replacing.delete(number);
+  if (named !== undefined && named.hash !== changes) return otherThanNamed(named.by, number);
   if (cancelled !== null && known.amended.has(cancelled))
     return packFault("verdicts", "amended_open", { number });
   if (cancelled !== null) known.cancelled.add(cancelled);
+  if (cancelled !== null && changedInto !== null)
+    known.replacing.set(changedInto, { by: number, hash: cancelled });
   if (amends === null) return null;
   known.amended.add(amends);
   return known.isWhole && !known.cancelled.has(amends)
@@ -165,7 +197,7 @@ function follow(known: Known, said: Said): PackCheck | null {
 export function createVerdictList() {
   const known: Known = {
     ...{ number: 0, frozen: null, last: new Map(), signed: new Map(), lastOfOthers: 0 },
-    ...{ isWhole: true, cancelled: new Set(), amended: new Set() },
+    ...{ isWhole: true, cancelled: new Set(), amended: new Set(), replacing: new Map() },
   };
   const beside: Said[] = [];
   let fault: PackCheck | null = null;
@@ -192,6 +224,8 @@ export function createVerdictList() {
     },
     judge: (): PackCheck => {
       passBeside(Number.POSITIVE_INFINITY);
+      const [unmet] = known.replacing;
+      if (fault === null && unmet !== undefined) fault = otherThanNamed(unmet[1].by, unmet[0]);
       if (fault !== null) return fault;
       return packPass(
         "verdicts",

@@ -22,7 +22,7 @@ from ._warnings import SIGNED_WARNINGS
 
 DECISION_FILE = "authorization_decision"
 CHANGE_FILE = "agent_change"
-_CONTENT = ("request", "human_authorization", "decided_by", "rules", "derivation", "opening")
+_CONTENT = ("request", "human_authorization", "decided_by", "rules", "derivation", "opening", "changed_into")
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,15 @@ def derived_terms_of(given: JsonObject) -> JsonObject | None:
     found = authorization_of(given)
     terms = None if found is None else cast("JsonObject", found["request"])["grant"]
     return terms if is_object(terms) and "derived" in terms else None
+
+
+def changed_into_of(given: JsonObject) -> int | None:
+    """Number of the decision about the request that an approver made of this one."""
+    number = given.get("changed_into")
+    # Whole numbers may be written as 3.0 or 3e0.
+    whole = int(number) if isinstance(number, float) and number.is_integer() else number
+    is_number = isinstance(whole, int) and not isinstance(whole, bool) and abs(whole) < 2**53
+    return whole if is_number and is_object(given.get("request")) and whole > _number(given.get("sequence")) else None
 
 
 def _text(value: Json) -> str | None:
@@ -192,6 +201,8 @@ def _find_other_content(given: JsonObject, decision: JsonObject) -> str | None:
     request, authorization = given.get("request"), given.get("human_authorization")
     if is_object(request) and canonical_hash(request) != decision["request_hash"]:
         return "the request is not the one that was decided"
+    if given.get("changed_into") is not None and (decision["decision"] != "cancelled" or changed_into_of(given) is None):
+        return "changed_into is not of a cancelled request, or no later number"
     asked = [request, authorization.get("request") if is_object(authorization) else None]
     if any(is_object(one) and one.get("request_id") != given.get("request_id") for one in asked):
         return "request_id is another request's"

@@ -12,7 +12,7 @@ from typing import cast
 from .._json import Json, JsonObject, is_object
 from ._iso_time import parse_time
 from ._outcome import Check, counted, fail, passed
-from ._pack_entry import CHANGE_FILE, Entry, authorization_of
+from ._pack_entry import CHANGE_FILE, Entry, authorization_of, changed_into_of
 from ._statement import Action, parse_action, parse_change, parse_decision
 
 _SLACK_MS = 2_000
@@ -46,6 +46,10 @@ class Said:
     cancelled: str | None = None
     amends: str | None = None
     """Hash of the request that was cancelled here, or that the one approved here changes."""
+    changed_into: int | None = None
+    """Number of the decision about what an approver made of the request that was cancelled here."""
+    changes: str | None = None
+    """Hash of the request that the one decided here changes, whatever was decided."""
     is_erased: bool = False
     """A decision without content, which may be a cancellation."""
 
@@ -62,9 +66,13 @@ def read_said(entry: Entry, given: JsonObject) -> Said:
     if entry.is_decision:
         decision = parse_decision(data) if data is not None and entry.decision == "cancelled" else None
         amends = cast("JsonObject", (authorization_of(given) or {"request": {}})["request"]).get("amends")
+        request = given.get("request")
+        changes = request.get("amends") if is_object(request) else None
         return Said(
             number,
             is_approval,
+            changed_into=None if decision is None else changed_into_of(given),
+            changes=str(changes["request_hash"]) if is_object(changes) else None,
             cancelled=None if decision is None else str(decision["request_hash"]),
             amends=str(amends["request_hash"]) if is_object(amends) else None,
             is_erased=data is None,
@@ -102,6 +110,8 @@ class _Known:
     """True while every decision from the first on has been read."""
     cancelled: set[str] = field(default_factory=set[str])
     amended: set[str] = field(default_factory=set[str])
+    replacing: dict[int, tuple[int, str]] = field(default_factory=dict[int, "tuple[int, str]"])
+    """Number of a decision → which cancellation names it, of which request."""
 
     def forget_numbers(self) -> None:
         self.knows_others = False
@@ -141,7 +151,12 @@ def _follow(known: _Known, one: Said) -> Check | None:
         known.forget_numbers()
     if one.is_approval and known.knows_freeze and known.frozen is not None:
         return fail("approved_while_frozen", number=number)
-    if _is_amended_open(known, one):
+    is_open, named = _is_amended_open(known, one), known.replacing.pop(number, None)
+    if one.cancelled is not None and one.changed_into is not None and not is_open:
+        known.replacing[one.changed_into] = (number, one.cancelled)
+    if named is not None and named[1] != one.changes:
+        return fail("changed_into_other", number=named[0], other=number)
+    if is_open:
         return fail("amended_open", number=number)
     if attested is None:
         return None
@@ -168,6 +183,8 @@ def judge_said(found: Sequence[Said]) -> Check:
         fault = _follow(known, by_number[number])
         if fault is not None:
             return fault
+    for other, (number, _) in known.replacing.items():
+        return fail("changed_into_other", number=number, other=other)
     count = sum(one.attested is not None for one in by_number.values())
     what = "what is said about a freeze and about the agent's own numbers fits the entries before, as far as these are here"
     return passed(f"in {counted(count, 'attestation')}, {what}")

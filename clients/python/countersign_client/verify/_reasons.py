@@ -256,6 +256,7 @@ REASONS: dict[str, str] = {
     "signature_replayed": "number {number} has the agent's signature of number {earlier}",
     "approved_while_frozen": "number {number} is an approval, although the agent was frozen",
     "amended_open": "number {number}: a changed request was approved before the one that it changes was cancelled",
+    "changed_into_other": "number {number} names number {other} as the decision about the request that an approver made of it, and it is none",
     "ground_not_logged": "number {number} rests on {what} that the log doesn't have before it",
     "rules_mismatch": "{problem}",
     "rules_missing": "the rules of {decisions} are not in this pack",

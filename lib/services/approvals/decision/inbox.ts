@@ -309,6 +309,7 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       why: explainFor(row),
       whyBriefly: explainRowBriefly(row),
       status: row.status,
+      amended_by: row.amended_by,
       is_test: tests.has(row.id),
       environment: chooseEnvironment(context, row),
       approvals: { required: row.approvals_required, given: row.given },

@@ -43,7 +43,12 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
   const found = await readState((await params).id).catch(() => null);
   if (found === null) return { title: "Approval request" };
   const { state, isOver } = found;
-  const status = describeStatus({ status: state.status, revokedAt: state.revoked_at, isOver });
+  const status = describeStatus({
+    status: state.status,
+    amendedBy: state.amended_by,
+    revokedAt: state.revoked_at,
+    isOver,
+  });
   return { title: `${status} · Approval request` };
 }
 
@@ -62,6 +67,7 @@ async function AuthorizationPage({ params }: PageProps) {
         lead={<TextLink href="/portal/authorizations">All approvals</TextLink>}
         action={
           <AuthorizationStatusPill
+            amendedBy={state.amended_by}
             status={state.status}
             environment={state.environment}
             given={state.approvals.given}
