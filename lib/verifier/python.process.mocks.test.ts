@@ -778,12 +778,23 @@ async function makeRandomPack(random: Random): Promise<Uint8Array> {
     isCounted: random(4) > 0,
     change: (files) => {
       const names = [...files.keys()].filter((name) => name.startsWith("decisions/"));
+      nameReplacement(files, names);
       const [name] = names.slice(random(Math.max(1, names.length)));
       if (name !== undefined && random(5) === 0) erase(name, files);
       if (name !== undefined && isLie()) files.delete(name);
       if (random(3) === 0) measureAttention(files, isLie(3));
     },
   });
+}
+
+/** The cancelled request's file names the decision about what an approver made of it, or another number. */
+function nameReplacement(files: PackedFiles, names: readonly string[]): void {
+  const cancelled = names.find((name) => String(parse(files, name).payload).includes('"cancelled"'));
+  const decision = names.map((name) => parse(files, name)).find(({ request }) => request?.amends);
+  if (cancelled === undefined || decision === undefined) return;
+  const number = decision.sequence as number;
+  const named = [number, number, number + 1, String(number), 1][number % 5];
+  files.set(cancelled, encodePackJson({ ...parse(files, cancelled), changed_into: named }));
 }
 
 /** A standing approval that was suggested, and a use of it; or one that its derivation isn't of. */

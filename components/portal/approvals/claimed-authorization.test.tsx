@@ -53,6 +53,14 @@ describe("an approval", () => {
     expect(show({ amount: null })[0]).not.toContain("Amount");
   });
 
+  it("is of another request if an approver changed this one, which is not called cancelled", () => {
+    const [table = "", facts = ""] = show({ status: "cancelled", amended_by: "areq_2" });
+    expect(table).toContain(">Changed<");
+    expect(facts).toContain("/portal/authorizations/areq_2");
+    for (const page of [table, facts]) expect(page).not.toMatch(/cancelled/i);
+    expect(show({ status: "cancelled" })[0]).toContain(">Cancelled<");
+  });
+
   it("is stopped on the page of rules only by those whose role may", () => {
     const row = { ...testRow, approvedBy: "people" as const, isPending: false, isClaimed: false, stop: null };
     const stop = {

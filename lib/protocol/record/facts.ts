@@ -23,7 +23,6 @@ import { type ParentLink, readParent } from "#lib/protocol/statement/parent";
 import type { ActionPredicate } from "#lib/protocol/statement/statement";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { isTime, readableTime } from "#lib/protocol/time/time-words";
-import { deriveTitle, listRun } from "./title";
 
 export interface Facts {
   readonly what: string | null;
@@ -228,16 +227,9 @@ export function factsOfReceipt(
   return { ...backing, ...own, isTest: approval.environment !== "production" };
 }
 
-/** Null if the action says it already, or no detail does. */
-function findTitle(action: string, tool: string | null, context: Context): string | null {
-  const titled = { action, tool, context };
-  return listRun(titled).length === 0 ? null : deriveTitle(titled);
-}
-
-type Context = Readonly<Record<string, string>> | null;
-
 export interface ShownRequest {
   readonly action: string;
+  readonly title?: string | null | undefined;
   readonly tool?: string | null | undefined;
   readonly amount?: Amount | null | undefined;
   readonly agent_slug: string;
@@ -282,7 +274,7 @@ export function factsOfRequest(asked: ShownRequest): Facts {
     tool: asked.tool ?? null,
     amount: asked.amount ?? null,
     payee: asked.context ? findPayee(asked.context) : null,
-    title: findTitle(asked.action, asked.tool ?? null, asked.context ?? null),
+    title: asked.title ?? null,
     agent: asked.agent_slug,
     requester: asked.requester ?? null,
     changed: asked.changed ?? null,

@@ -95,6 +95,10 @@ function joinWords(text: string): string {
   }
 }
 
+/** Null if the action says it already, or no detail does. */
+export const findTitle = (titled: Titled): string | null =>
+  listRun(titled).length === 0 ? null : deriveTitle(titled);
+
 /** The action, if it says more than the tool or nothing else is known. */
 export function deriveTitle(titled: Titled): string {
   const { action, tool, context } = titled;

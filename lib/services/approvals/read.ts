@@ -40,6 +40,7 @@ import { isShownContent, type ShownContent } from "#lib/protocol/approval/shown-
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { entryName, hashName } from "#lib/protocol/passkey/roster";
 import { type Facts, factsOfRequest } from "#lib/protocol/record/facts";
+import { findTitle } from "#lib/protocol/record/title";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { readNames } from "#lib/services/accounts/approvers";
 import { readSignedName } from "#lib/services/accounts/roster";
@@ -380,9 +381,11 @@ export async function readRequestFacts(context: Context, row: AuthorizationRow):
       ? []
       : await context.database.db.select({ who: shownName }).from(approvers).where(eq(approvers.id, by));
   const deciders = row.status === "pending" ? [] : await readDeciders(context.database.db, row);
+  const shown = parseContext(row);
   return factsOfRequest({
     ...request,
-    context: parseContext(row),
+    context: shown,
+    title: findTitle({ action: request.action, tool: request.tool ?? null, context: shown }),
     requester: parseRequestedBy(row)?.requester,
     changed:
       request.amends && before

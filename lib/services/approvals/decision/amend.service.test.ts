@@ -5,6 +5,7 @@ import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import { hashInputs } from "#lib/client/api/inputs";
 import type { ApprovalRequest, HumanAuthorization } from "#lib/protocol/approval/approval";
 import { requestHash } from "#lib/protocol/approval/approval";
+import { describeDecided } from "#lib/protocol/approval/decided-words";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
 import { saveGroup } from "#lib/services/accounts/approver-groups";
@@ -12,7 +13,7 @@ import { listApprovers } from "#lib/services/accounts/approvers";
 import { listInbox, readApprovalView, readDecidable } from "#lib/services/approvals/decision/inbox";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { readRequestFacts } from "#lib/services/approvals/read";
-import { approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
+import { type AuthorizationRow, approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { type AskedRequest, approveUnproven, ask, fromPage, openRequest } from "#support/authorizations";
 import { enrolApprover, enrolGroup } from "#support/enrol";
@@ -75,6 +76,9 @@ describe("a counter-offer", () => {
     const old = (await waiting).body as AuthorizationState;
     expect(old).toMatchObject({ status: "cancelled", amended_by: answer.body.request_id });
     expect(old.guidance).toContain("amended_by");
+    const ended = await findAuthorization(test.app.context.database, old.request_id);
+    const { decided } = await readRequestFacts(test.app.context, ended as AuthorizationRow);
+    expect(describeDecided(decided)).toBe("Nobody, an approver changed it into another request");
     const now = await read(key, old.amended_by ?? "");
     const after = { amount: 80.5, payee: "Example GmbH", note: "March" };
     expect(now).toMatchObject({
