@@ -2,9 +2,9 @@
  * Guarantee: a real agent waits for a human, runs exactly what was approved, and its call is attested as it ended. Runs by
  * `npm run test:agents`, which installs the agents' packages in a folder: AGENTS.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -12,7 +12,7 @@ import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { type HookTest, runHookProcess, startHookTest } from "#support/hook-process";
-import type { DialectName } from "./agents";
+import { agents, type DialectName } from "./agents";
 
 const folder = process.env["AGENTS"] ?? "";
 const inFolder = (file: string) => path.join(folder, "node_modules", file);
@@ -190,6 +190,8 @@ interface Tried {
   outcome: string;
   /** Where `exit` would end the agent's own shell. */
   command?: string;
+  /** Starts it in a terminal. */
+  terminal?: string[];
 }
 
 const runOpenHands = `import os
@@ -243,6 +245,7 @@ const tried: Tried[] = [
     dialect: "gemini",
     program: inFolder("@google/gemini-cli/bundle/gemini.js"),
     argv: ["-m", "gemini-2.5-flash", "--yolo", "-p", "go"],
+    terminal: ["-m", "gemini-2.5-flash", "--yolo", "-i", "go"],
     files: () => ({ ".gemini/settings.json": { security: { auth: { selectedType: "gemini-api-key" } } } }),
     env: (url) => ({ GEMINI_API_KEY: "x", GOOGLE_GEMINI_BASE_URL: url, GEMINI_CLI_TRUST_WORKSPACE: "true" }),
     outcome: "failed",
@@ -251,6 +254,7 @@ const tried: Tried[] = [
     dialect: "qwen",
     program: inFolder("@qwen-code/qwen-code/cli.js"),
     argv: ["--yolo", "-p", "go"],
+    terminal: ["--yolo", "-i", "go"],
     files: () => ({ ".qwen/settings.json": { security: { auth: { selectedType: "openai" } } } }),
     env: (url) => ({ OPENAI_API_KEY: "x", OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "stub" }),
     outcome: "failed",
@@ -278,6 +282,7 @@ const tried: Tried[] = [
     dialect: "codex",
     program: inFolder("@openai/codex/bin/codex.js"),
     argv: ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "go"],
+    terminal: ["--dangerously-bypass-hook-trust", "go"],
     files: (url) => ({
       ".codex/config.toml": `model = "gpt-5.2-codex"\nmodel_provider = "stub"\napproval_policy = "never"\nsandbox_mode = "danger-full-access"\n[model_providers.stub]\nname = "stub"\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "STUB_KEY"\n`,
     }),
@@ -288,8 +293,10 @@ const tried: Tried[] = [
     dialect: "copilot",
     program: inFolder("@github/copilot-linux-x64/copilot"),
     argv: ["-p", "go", "--allow-all-tools"],
+    terminal: ["-i", "go"],
     files: () => ({}),
     env: (url) => ({
+      COPILOT_ALLOW_ALL: "true",
       COPILOT_OFFLINE: "true",
       COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
       COPILOT_PROVIDER_API_KEY: "x",
@@ -310,6 +317,7 @@ const tried: Tried[] = [
     dialect: "vibe",
     program: path.join(folder, "vibe/bin/vibe"),
     argv: ["-p", "go", "--auto-approve"],
+    terminal: ["--auto-approve", "--trust", "go"],
     files: (url) => ({
       ".vibe/config.toml": `active_model = "stub"\nenable_telemetry = false\nenable_update_checks = false\n[[providers]]\nname = "stub"\napi_base = "${url}/v1"\napi_key_env_var = "STUB_KEY"\napi_style = "openai"\nbackend = "generic"\n[[models]]\nname = "stub"\nprovider = "stub"\nalias = "stub"\n`,
     }),
@@ -406,6 +414,53 @@ describe.skipIf(folder === "")("a real agent", () => {
       expect(await install("--timeout", "1")).toMatchObject({ code: 0 });
       await run(one, home);
       expect(await readdir(work), "nobody decided in time").toEqual([]);
+    },
+    400_000,
+  );
+
+  const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
+  it.skipIf(!hasTmux).each(tried.filter(({ terminal }) => terminal !== undefined))(
+    "shows its user link and code while a call waits: $dialect",
+    async (one) => {
+      const { dialect, program, terminal = [], env } = one;
+      const { home, work } = await prepare(one, `${dialect}-terminal`);
+      const agent = `shown-${dialect}`;
+      const options = ["--agent", agent, "--key-file", path.join(home, "key"), "--dialect", dialect, "--yes"];
+      const place = { cwd: home, env: { HOME: home, COUNTERSIGN_URL: around.service.base } };
+      expect(await runHookProcess(["install", ...options], "", place)).toMatchObject({ code: 0 });
+      model.command = "touch ran";
+      const node = program.endsWith(".js") ? [process.env["AGENTS_NODE"] ?? process.execPath] : [];
+      const given = {
+        ...env(model.url),
+        HOME: home,
+        TERM: "xterm-256color",
+        PATH: process.env["PATH"] ?? "",
+      };
+      const variables = Object.entries(given).map(([name, value]) => `${name}=${value}`);
+      const words = ["env", "-i", ...variables, ...node, program, ...terminal];
+      const written = path.join(home, "written");
+      const tmux = (...argv: string[]) =>
+        spawnSync("tmux", ["-S", path.join(home, "tmux"), "-f", "/dev/null", ...argv], { encoding: "utf8" })
+          .stdout;
+      tmux(
+        ...["new-session", "-d", "-x", "150", "-y", "45", "-c", work, ...words, ";"],
+        ...["pipe-pane", `cat > ${written}`],
+      );
+      try {
+        const { requestId, token, read } = await openNext(around.test, around.key, agent);
+        const { confirmation_code: code } = (await read(around.key)).body;
+        const readShown = async () =>
+          agents[dialect].statusLine === undefined
+            ? (await readFile(written, "utf8")).split("\u001b]9;")[1]?.split("\u0007")[0]
+            : tmux("capture-pane", "-p");
+        await expect
+          .poll(readShown)
+          .toMatch(new RegExp(`${code}[^]*/approve/${token}|/approve/${token}[^]*${code}`));
+        await approveUnproven(around.test, requestId);
+        await expect.poll(() => readdir(work)).toEqual(["ran"]);
+      } finally {
+        tmux("kill-server");
+      }
     },
     400_000,
   );

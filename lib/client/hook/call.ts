@@ -19,7 +19,7 @@ import {
 } from "#lib/client/api/errors";
 import { sealInputs } from "#lib/client/api/inputs";
 import type { Service } from "#lib/client/api/transport";
-import type { AuthorizationRequest, AuthorizationState } from "#lib/client/api/wire";
+import type { AuthorizationState } from "#lib/client/api/wire";
 import {
   readContext,
   readCount,
@@ -394,14 +394,16 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
   const asked = await askForCall(hook, { ...action, signal: limits.last }).catch((error: unknown) => {
     throw limits.end.aborted ? limits.end.reason : error;
   });
-  const { title } = describeToolCall(hook.call.tool, hook.call.input);
-  const describeWaiting = () =>
-    formatFacts("A tool call is waiting for a human.", [["what", title], ...toFacts(asked.request)]);
+  const { title = hook.call.tool } = describeToolCall(hook.call.tool, hook.call.input);
+  const { confirmation_code, approval_url } = asked.request;
+  // In one line: Qwen Code shows two of a status line.
+  const summary = `Countersign ${confirmation_code} ${approval_url} ${title}`;
+  const describeWaiting = () => formatFacts(summary, toFacts(asked.request));
   let isDeferred = false;
   // Rules and standing approvals have decided by now: there is nobody to show it to.
   const isShown = asked.request.status === "pending";
   try {
-    if (isShown) await showToOperator(hook, asked, describeWaiting(), title ?? hook.call.tool);
+    if (isShown) await showToOperator(hook, asked, describeWaiting(), summary);
     return await waitForHuman(hook, asked, limits.end);
   } catch (error) {
     if (error instanceof NotApprovedError) return explainDenial(error);
@@ -515,8 +517,8 @@ function findShownFile({ command: { line } }: Hook, { request }: Asked): string 
 }
 
 /** For an agent that shows nothing of a running hook: the window's title, which clearShown takes back, and a notification. */
-const announce = ({ confirmation_code, approval_url }: AuthorizationRequest, title: string) => {
-  const text = toVisibleText(`Countersign ${confirmation_code} ${approval_url} ${title}`);
+const announce = (summary: string) => {
+  const text = toVisibleText(summary);
   return `\x1b[22;0t\x1b]2;${text}\x07\x1b]9;${text}\x07`;
 };
 const formerTitle = "\x1b[23;0t";
@@ -527,12 +529,12 @@ function usesTerminal({ command: { line } }: Hook): boolean {
 }
 
 /** Standard error is shown by agents that stream it. `--output` is for a status line, or a terminal beside. */
-async function showToOperator(hook: Hook, asked: Asked, shown: string, title: string): Promise<void> {
+async function showToOperator(hook: Hook, asked: Asked, shown: string, summary: string): Promise<void> {
   const { io } = hook.command;
   io.tell(shown);
   const file = findShownFile(hook, asked);
   if (file !== undefined) await io.machine.writeFile(file, shown, forOneself);
-  if (usesTerminal(hook)) await io.machine.writeToTerminal(announce(asked.request, title));
+  if (usesTerminal(hook)) await io.machine.writeToTerminal(announce(summary));
 }
 
 async function clearShown(hook: Hook, asked: Asked): Promise<void> {
