@@ -11,6 +11,7 @@ import {
   type LogEntry,
   type LogEntryKind,
   type Placed,
+  placedColumns,
   signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
@@ -102,19 +103,9 @@ async function changeKeys(tx: Executor, { item, logId, receipt }: Placed<KeyEven
 
 async function store(tx: Executor, placed: Placed<KeyEventItem>[]): Promise<void> {
   for (const one of placed) {
-    const { item, logId, receipt, sealed } = one;
+    const { purpose, subject, event } = one.item.facts;
     await changeKeys(tx, one);
-    await tx.insert(keyEvents).values({
-      purpose: item.facts.purpose,
-      key_id: item.facts.subject.keyId,
-      event: item.facts.event,
-      log_id: logId,
-      leaf_index: receipt.index,
-      payload: sealed.payload,
-      signature: sealed.signature,
-      envelope_signature: sealed.envelopeSignature,
-      signed_by: item.keyId,
-    });
+    await tx.insert(keyEvents).values({ ...placedColumns(one), purpose, key_id: subject.keyId, event });
   }
 }
 

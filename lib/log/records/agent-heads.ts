@@ -13,6 +13,7 @@ import {
   type LogEntry,
   type LogEntryKind,
   type Placed,
+  placedColumns,
   signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
@@ -70,19 +71,11 @@ const agentHeadsKind: LogEntryKind<HeadsItem> = {
     );
   },
   store: async (tx, placed) => {
-    for (const { item, logId, receipt, sealed } of placed as Placed<HeadsItem>[])
-      await tx.insert(agentHeads).values({
-        log_id: logId,
-        covers_size: item.heads.covers_size,
-        leaf_index: receipt.index,
-        agents: item.heads.agents,
-        rows: item.merged.rows,
-        nodes: item.merged.nodes,
-        payload: sealed.payload,
-        signature: sealed.signature,
-        envelope_signature: sealed.envelopeSignature,
-        signed_by: item.keyId,
-      });
+    for (const one of placed as Placed<HeadsItem>[]) {
+      const { covers_size, agents } = one.item.heads;
+      const { rows, nodes } = one.item.merged;
+      await tx.insert(agentHeads).values({ ...placedColumns(one), covers_size, agents, rows, nodes });
+    }
   },
 };
 

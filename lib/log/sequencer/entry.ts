@@ -87,6 +87,16 @@ export interface Placed<Item> {
   receipt: LogReceipt;
 }
 
+/** Columns that every table of logged statements has. */
+export const placedColumns = ({ item, logId, receipt, sealed }: Placed<LogEntry>) => ({
+  log_id: logId,
+  leaf_index: receipt.index,
+  payload: sealed.payload,
+  signature: sealed.signature,
+  envelope_signature: sealed.envelopeSignature,
+  signed_by: item.keyId,
+});
+
 /** Why the database's functions can't store an item as it is. Each kind has its own verdicts and details. */
 export interface Verdict {
   leaf_index: number;

@@ -24,6 +24,7 @@ import {
   type LogEntry,
   type LogEntryKind,
   type Placed,
+  placedColumns,
   signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
@@ -370,23 +371,19 @@ function requireMade({ made }: RosterItem): NonNullable<RosterItem["made"]> {
 }
 
 async function store(tx: Executor, placed: Placed<RosterItem>[]): Promise<void> {
-  for (const { item, logId, receipt, sealed } of placed) {
+  for (const one of placed) {
+    const { item, receipt } = one;
     const { organizationId } = item;
     const { head, entries, details, changes } = requireMade(item);
     await tx.insert(rosters).values({
+      ...placedColumns(one),
       organization_id: organizationId,
       number: head.number,
       head: canonicalBytes({ ...head }),
       entries: JSON.stringify(entries),
       details: JSON.stringify(details),
       changes: JSON.stringify(changes),
-      log_id: logId,
-      leaf_index: receipt.index,
       receipt: JSON.stringify(receipt),
-      payload: sealed.payload,
-      signature: sealed.signature,
-      envelope_signature: sealed.envelopeSignature,
-      signed_by: item.keyId,
     });
     await unmark(tx, organizationId);
     const facts = `"number":${head.number},"roster_hash":"${rosterHash(head)}"`;

@@ -15,6 +15,7 @@ import {
   type LogEntry,
   type LogEntryKind,
   type Placed,
+  placedColumns,
   requirePlace,
   signStatement,
   submitSigned,
@@ -122,14 +123,13 @@ const announce = (id: string, { facts, at }: ChangeItem): SQL => {
   return sql`SELECT announce_event(${facts.organizationId}, ${facts.event}, ${subject}, ${at.toISOString()}::timestamptz, ${said}, ${facts.callbackUrl})`;
 };
 
-async function storeOne(
-  tx: Executor,
-  { item, logId, receipt, sealed, place }: Placed<ChangeItem>,
-): Promise<void> {
+async function storeOne(tx: Executor, one: Placed<ChangeItem>): Promise<void> {
+  const { item, receipt, place } = one;
   const { context, facts, at } = item;
   const { organizationId, reason, actor, subject } = facts;
   const id = uuidV7(at.getTime(), context.random(16));
   await tx.insert(agentChanges).values({
+    ...placedColumns(one),
     id,
     organization_id: organizationId,
     agent_id: item.agentId,
@@ -138,13 +138,7 @@ async function storeOne(
     changed_at: at,
     reason,
     reason_salt: item.salt,
-    payload: sealed.payload,
-    signature: sealed.signature,
-    envelope_signature: sealed.envelopeSignature,
-    signed_by: item.keyId,
     log: JSON.stringify({ ...receipt, record: place?.record ?? null }),
-    log_id: logId,
-    leaf_index: receipt.index,
   });
   await recordAudit(context, tx, {
     organizationId,

@@ -10,6 +10,7 @@ import {
   type LogEntry,
   type LogEntryKind,
   type Placed,
+  placedColumns,
   signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
@@ -130,11 +131,13 @@ async function admit(tx: Executor, items: RulesetItem[]): Promise<(AppError | nu
 }
 
 async function store(tx: Executor, placed: Placed<RulesetItem>[]): Promise<void> {
-  for (const { item, logId, receipt, sealed } of placed) {
+  for (const one of placed) {
+    const { item } = one;
     const { organizationId } = item;
     const { change, number, previous, changedAt } = requireMade(item);
     const hash = rulesetHash(change.text);
     await tx.insert(ruleSets).values({
+      ...placedColumns(one),
       organization_id: organizationId,
       number,
       text: change.text,
@@ -147,12 +150,6 @@ async function store(tx: Executor, placed: Placed<RulesetItem>[]): Promise<void>
       confirmed_by: item.confirmedBy,
       derivation: change.derivation && JSON.stringify(change.derivation),
       previous,
-      payload: sealed.payload,
-      signature: sealed.signature,
-      envelope_signature: sealed.envelopeSignature,
-      signed_by: item.keyId,
-      log_id: logId,
-      leaf_index: receipt.index,
       created_at: changedAt,
     });
     await recordAudit(item.context, tx, {

@@ -7,7 +7,13 @@ import type { Executor } from "#lib/db/client";
 import { looks, plantedRequests, plantedStatements } from "#lib/db/schema";
 import { databaseNow, readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
-import { type LogEntry, type LogEntryKind, signStatement, submitSigned } from "#lib/log/sequencer/entry";
+import {
+  type LogEntry,
+  type LogEntryKind,
+  placedColumns,
+  signStatement,
+  submitSigned,
+} from "#lib/log/sequencer/entry";
 import {
   buildPlantedStatement,
   type PlantedOpening,
@@ -45,21 +51,18 @@ const plantedKind: LogEntryKind<PlantedItem> = {
     return verdicts;
   },
   store: async (tx, placed) => {
-    for (const { item, logId, receipt, sealed } of placed)
+    for (const one of placed) {
+      const { item } = one;
       await tx.insert(plantedStatements).values({
+        ...placedColumns(one),
         hash: hexDecode(plantedHash(item.document)),
         organization_id: item.organizationId,
         kind: "entries" in item.document ? "schedule" : "opening",
         document: canonicalBytes({ ...item.document }),
         group_id: item.groupId,
         until: new Date(item.until),
-        log_id: logId,
-        leaf_index: receipt.index,
-        payload: sealed.payload,
-        signature: sealed.signature,
-        envelope_signature: sealed.envelopeSignature,
-        signed_by: item.keyId,
       });
+    }
   },
 };
 
