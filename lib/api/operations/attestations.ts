@@ -100,6 +100,17 @@ export const bytesFile: FileSpec = {
   schema: text.meta({ format: "binary" }),
 };
 
+const otlp = {
+  method: "POST",
+  tag: "Attestations",
+  auth: withKey("record"),
+  runsInWriter: true,
+  limit: "attest",
+  payload: "otlp",
+  responses: { 200: otlpResponse },
+  errors: [401, 403, 413],
+} as const;
+
 export const attestationsOperations = {
   attest: {
     method: "POST",
@@ -131,28 +142,14 @@ export const attestationsOperations = {
     errors: [401, 403, 409, 413, 422],
   },
   otlpTraces: {
-    method: "POST",
+    ...otlp,
     path: "/v1/otlp/v1/traces",
     summary: "Record the tools that ran and the agents that were invoked by OpenTelemetry's spans",
-    tag: "Attestations",
-    auth: withKey("record"),
-    runsInWriter: true,
-    limit: "attest",
-    payload: "otlp",
-    responses: { 200: otlpResponse },
-    errors: [401, 403, 413],
   },
   otlpLogs: {
-    method: "POST",
+    ...otlp,
     path: "/v1/otlp/v1/logs",
     summary: "Record the tools that ran and the agents that were invoked by OpenTelemetry's log records",
-    tag: "Attestations",
-    auth: withKey("record"),
-    runsInWriter: true,
-    limit: "attest",
-    payload: "otlp",
-    responses: { 200: otlpResponse },
-    errors: [401, 403, 413],
   },
   verify: {
     method: "GET",

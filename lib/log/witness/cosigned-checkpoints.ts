@@ -82,15 +82,18 @@ export async function chooseCheckpoint(
   return isShown ? cosigned : newest;
 }
 
-/** The newest checkpoint that the log has signed twice; null if there is none, or the chosen one is. */
-async function findSignedTwice(executor: Executor, logId: number, chosen: number) {
-  const [found] = await executor
+const selectCosigned = (executor: Executor) =>
+  executor
     .select({ size: logCosignatures.size, note: logCheckpoints.note })
     .from(logCosignatures)
     .innerJoin(
       logCheckpoints,
       and(eq(logCheckpoints.log_id, logCosignatures.log_id), eq(logCheckpoints.size, logCosignatures.size)),
-    )
+    );
+
+/** The newest checkpoint that the log has signed twice; null if there is none, or the chosen one is. */
+async function findSignedTwice(executor: Executor, logId: number, chosen: number) {
+  const [found] = await selectCosigned(executor)
     .where(
       and(
         eq(logCosignatures.log_id, logId),
@@ -175,16 +178,7 @@ export interface FoundBound {
 
 async function readNewestLines(executor: Executor, logId: number, names: string[]) {
   const own = and(eq(logCosignatures.log_id, logId), inArray(logCosignatures.witness, names));
-  const [newest] = await executor
-    .select({ size: logCosignatures.size, note: logCheckpoints.note })
-    .from(logCosignatures)
-    .innerJoin(
-      logCheckpoints,
-      and(eq(logCheckpoints.log_id, logCosignatures.log_id), eq(logCheckpoints.size, logCosignatures.size)),
-    )
-    .where(own)
-    .orderBy(desc(logCosignatures.size))
-    .limit(1);
+  const [newest] = await selectCosigned(executor).where(own).orderBy(desc(logCosignatures.size)).limit(1);
   if (!newest) return null;
   const rows = await executor
     .select({ line: sql<string>`coalesce(${logCosignatures.renewed_line}, ${logCosignatures.line})` })
