@@ -100,7 +100,7 @@ test("a request with require_code shows no code, asks for it, and counts wrong o
   await page.getByRole("button", { name: "Deny", exact: true }).click();
   await page.getByRole("button", { name: "Deny request" }).click();
   await expect(
-    page.getByText("Nothing was decided. This is not the confirmation code; 4 tries are left."),
+    page.getByText("Nothing was decided: this is not the confirmation code; 4 tries are left."),
   ).toBeVisible();
   // The keyboard goes on in the form, whose button was disabled meanwhile.
   await page.keyboard.press("Tab");
