@@ -4,14 +4,14 @@
  */
 
 import { base64Decode, bytesEqual, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
-import { canonicalBytes, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { computeDsseKeyId, type VerifyEd25519 } from "#lib/protocol/keys/ed25519";
 import { isRecordPlace, type RecordPlace } from "#lib/protocol/record/agent-record";
 import { verifyEnvelope } from "#lib/protocol/statement/dsse";
 import {
   buildStatement,
   DECISION_PREDICATE,
-  parseCanonical,
+  parseStatement,
   STATEMENT_MEDIA_TYPE,
 } from "#lib/protocol/statement/statement";
 import { leafMatchesEnvelope, parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
@@ -38,13 +38,10 @@ const decisions: readonly unknown[] = ["approved", "denied", "cancelled"];
 
 /** Null for bytes that are not the statement of a decision, as {@link buildDecisionStatement} writes it. */
 export function parseDecisionStatement(bytes: Uint8Array): Decision | null {
-  const statement = parseCanonical(bytes);
-  const predicate = statement?.["predicateType"] === DECISION_PREDICATE ? statement["predicate"] : null;
-  const subject = Array.isArray(statement?.["subject"]) ? statement["subject"][0] : null;
-  const digest = isJsonObject(subject) ? subject["digest"] : null;
-  if (!isJsonObject(predicate) || !isJsonObject(digest)) return null;
+  const statement = parseStatement(bytes, DECISION_PREDICATE);
+  if (statement === null) return null;
+  const { predicate, digest: request_hash } = statement;
   const { decision, decided_at, key_id, authorization_hash, questions_hash, record } = predicate;
-  const { sha256: request_hash } = digest;
   if (!decisions.includes(decision) || !isRecordPlace(record)) return null;
   const texts = [request_hash, decided_at, key_id, authorization_hash ?? "", questions_hash ?? ""];
   if (!texts.every((text) => typeof text === "string")) return null;

@@ -12,7 +12,7 @@ import { isSalt } from "#lib/protocol/passkey/roster";
 import {
   buildStatement,
   PLANTED_REQUESTS_PREDICATE,
-  parseCanonical,
+  parseStatement,
 } from "#lib/protocol/statement/statement";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { dayMs, isTime } from "#lib/protocol/time/time-words";
@@ -140,13 +140,10 @@ export const buildPlantedStatement = ({ digest, ...predicate }: PlantedStatement
 
 /** Null for any other statement. */
 export function parsePlantedStatement(bytes: Uint8Array): PlantedStatement | null {
-  const statement = parseCanonical(bytes);
-  const predicate = statement?.["predicate"];
-  const subject = Array.isArray(statement?.["subject"]) ? statement["subject"][0] : null;
-  const named = isJsonObject(subject) ? subject["digest"] : null;
-  if (!isJsonObject(predicate) || !isJsonObject(named)) return null;
+  const statement = parseStatement(bytes, PLANTED_REQUESTS_PREDICATE);
+  if (statement === null) return null;
+  const { predicate, digest } = statement;
   const { kind, organization, key_id, at, until, schedule } = predicate;
-  const digest = named["sha256"];
   if (!isHash(digest) || !isHash(organization) || !isTime(at) || typeof key_id !== "string") return null;
   const shared = { digest, organization, key_id, at };
   const read: PlantedStatement | null =

@@ -29,7 +29,7 @@ import {
 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalHash, isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
-import { APPROVER_ROSTER_PREDICATE, buildStatement, parseCanonical } from "#lib/protocol/statement/statement";
+import { APPROVER_ROSTER_PREDICATE, buildStatement, parseStatement } from "#lib/protocol/statement/statement";
 import { isTime, readableTime } from "#lib/protocol/time/time-words";
 import {
   inclusionRanges,
@@ -258,13 +258,10 @@ const write = ({ roster_hash, ...change }: RosterChange & { roster_hash: string 
 
 /** Null for bytes that are not the statement of a roster's change, as {@link buildRosterStatement} writes it. */
 export function parseRosterStatement(bytes: Uint8Array): (RosterChange & { roster_hash: string }) | null {
-  const statement = parseCanonical(bytes);
-  const predicate = statement?.["predicate"];
-  const subject = Array.isArray(statement?.["subject"]) ? statement["subject"][0] : null;
-  const digest = isJsonObject(subject) ? subject["digest"] : null;
-  if (!isJsonObject(predicate) || !isJsonObject(digest)) return null;
+  const statement = parseStatement(bytes, APPROVER_ROSTER_PREDICATE);
+  if (statement === null) return null;
+  const { predicate, digest: roster_hash } = statement;
   const { number, previous, changed_at, organization, key_id } = predicate;
-  const { sha256: roster_hash } = digest;
   const isFirst = number === 1 && previous === null;
   if (!isFirst && !(Number.isSafeInteger(number) && (number as number) > 1 && isHash(previous))) return null;
   if (!isTime(changed_at) || !isHash(organization) || !isHash(roster_hash)) return null;

@@ -1,8 +1,8 @@
 /** Evaluates again what rules said about a request, with the rules, what they were evaluated over, and somebody's Cedar. */
 
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { canonicalJson, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { buildStatement, parseCanonical, RULESET_PREDICATE } from "#lib/protocol/statement/statement";
+import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { buildStatement, parseStatement, RULESET_PREDICATE } from "#lib/protocol/statement/statement";
 import type { Cedar } from "./cedar";
 import { evaluateRules, prepareRules, type RulesFallback } from "./evaluate-rules";
 import { parseRules } from "./parse-rules";
@@ -193,21 +193,15 @@ export function buildRulesetStatement({
 export function parseEnforcedRules(
   payload: Uint8Array,
 ): Pick<RulesetVersion, "organization" | "ruleset_hash"> | null {
-  const statement = parseCanonical(payload);
-  const { predicate, subject } = statement?.["predicateType"] === RULESET_PREDICATE ? statement : {};
-  const first = Array.isArray(subject) ? subject[0] : null;
-  const digest = isJsonObject(first) ? first["digest"] : null;
-  if (!isJsonObject(predicate) || !isJsonObject(digest) || predicate["mode"] !== "enforce") return null;
-  return { organization: String(predicate["organization"]), ruleset_hash: String(digest["sha256"]) };
+  const statement = parseStatement(payload, RULESET_PREDICATE);
+  if (statement?.predicate["mode"] !== "enforce") return null;
+  const { predicate, digest } = statement;
+  return { organization: String(predicate["organization"]), ruleset_hash: String(digest) };
 }
 
 /** Which version of rules, and the hash of what a suggested rule of it rests on; null for any other statement. */
 export function parseDerivedRules(payload: Uint8Array): { ruleset_hash: string; derivation: string } | null {
-  const statement = parseCanonical(payload);
-  const { predicate, subject } = statement?.["predicateType"] === RULESET_PREDICATE ? statement : {};
-  const first = Array.isArray(subject) ? subject[0] : null;
-  const digest = isJsonObject(first) ? first["digest"] : null;
-  if (!isJsonObject(predicate) || !isJsonObject(digest) || typeof predicate["derivation"] !== "string")
-    return null;
-  return { ruleset_hash: String(digest["sha256"]), derivation: predicate["derivation"] };
+  const { predicate, digest } = parseStatement(payload, RULESET_PREDICATE) ?? {};
+  const derivation = predicate?.["derivation"];
+  return typeof derivation === "string" ? { ruleset_hash: String(digest), derivation } : null;
 }

@@ -20,6 +20,7 @@ import {
   AGENT_HEADS_PREDICATE,
   buildStatement,
   parseCanonical,
+  parseStatement,
   STATEMENT_TYPE,
 } from "#lib/protocol/statement/statement";
 import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
@@ -283,16 +284,14 @@ const isHash = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/
 
 /** Null for bytes that are not the statement of a change, as {@link buildChangeStatement} writes it. */
 export function parseChangeStatement(bytes: Uint8Array): AgentChange | null {
-  const statement = parseCanonical(bytes);
-  const predicate = statement?.["predicateType"] === AGENT_CHANGE_PREDICATE ? statement["predicate"] : null;
-  const subject = Array.isArray(statement?.["subject"]) ? statement["subject"][0] : null;
-  const digest = isJsonObject(subject) ? subject["digest"] : null;
-  if (!isJsonObject(predicate) || !isJsonObject(digest)) return null;
+  const statement = parseStatement(bytes, AGENT_CHANGE_PREDICATE);
+  if (statement === null) return null;
+  const { predicate, digest } = statement;
   const { change, changed_at, key_id, reason_hash, record } = predicate;
   if (!agentChanges.some((one) => one === change) || !isRecordPlace(record)) return null;
   if (typeof changed_at !== "string" || typeof key_id !== "string") return null;
   if (reason_hash !== null && !isHash(reason_hash)) return null;
-  const request_hash = change === "authorization_revoked" ? digest["sha256"] : null;
+  const request_hash = change === "authorization_revoked" ? digest : null;
   if (request_hash !== null && !isHash(request_hash)) return null;
   const read = { change, changed_at, key_id, reason_hash, request_hash, record } as AgentChange;
   return bytesEqual(buildChangeStatement(read), bytes) ? read : null;

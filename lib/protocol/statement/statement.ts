@@ -149,6 +149,19 @@ export function buildStatement(
   });
 }
 
+/** Predicate and subject's digest of what {@link buildStatement} makes; null for other bytes, of another type too. */
+export function parseStatement(
+  bytes: Uint8Array,
+  predicateType: string,
+): { predicate: JsonObject; digest: JsonValue | undefined } | null {
+  const statement = parseCanonical(bytes);
+  if (statement?.["predicateType"] !== predicateType) return null;
+  const { predicate, subject } = statement;
+  const [first] = Array.isArray(subject) ? subject : [];
+  const digests = isJsonObject(first) ? first["digest"] : null;
+  return isJsonObject(predicate) && isJsonObject(digests) ? { predicate, digest: digests["sha256"] } : null;
+}
+
 /**
  * The JSON of canonical bytes; null for anything that is not the one canonical spelling of an object. `isOwn`: our key
  * has signed them, so they are canonical if they are JSON.
