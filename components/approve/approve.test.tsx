@@ -371,7 +371,10 @@ describe("blocks", () => {
     const [, large = "", ...others] = block.split("text-xl");
     expect(read(large)).toContain(first[0]);
     expect(others, "nothing else is large").toEqual([]);
-    const details = read(renderToStaticMarkup(<ContextBlock request={request} context={context} />));
+    const drawn = renderToStaticMarkup(<ContextBlock request={request} context={context} />);
+    // A command reads as one below, too.
+    expect(drawn.includes("font-mono")).toBe(read(block).includes("Cut."));
+    const details = read(drawn);
     for (const one of below) expect(details).toContain(one);
     // The whole of what is cut has to be seen, and each other part once.
     const parts = listShown({ request, context }).map(({ id }) => id);

@@ -64,6 +64,8 @@ export function splitDetails(described: Described) {
   const isRun = ({ name }: Detail) => run.some((one) => one.name === name);
   const isWhole = ({ name }: Detail) => run.some((one) => one.name === name && one.excerpt === undefined);
   const lead = details.filter((detail) => detail.look === "large" && !isRun(detail));
-  const rest = details.filter((detail) => !lead.includes(detail) && !isWhole(detail));
+  const rest = details
+    .filter((detail) => !lead.includes(detail) && !isWhole(detail))
+    .map((detail): Detail => (isRun(detail) ? { ...detail, look: "code" } : detail));
   return { run, lead, rest };
 }
