@@ -45,7 +45,7 @@ export class ForkGuardError extends Error {
   }
 }
 
-const describeHead = ({ logId, size, rootHex }: SignedHead) =>
+export const describeHead = ({ logId, size, rootHex }: SignedHead) =>
   `log ${logId} at size ${size} (root ${rootHex})`;
 
 export function isHigher(a: SignedHead, b: SignedHead): boolean {

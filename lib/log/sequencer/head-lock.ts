@@ -9,7 +9,7 @@ import { z } from "zod";
 import type { ObjectStore } from "#lib/log/object-storage/object-store";
 import type { Logger } from "#lib/logger";
 import { bytesEqual, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { ForkGuardError, isHigher, type SignedHead } from "./fork-guard";
+import { describeHead, ForkGuardError, isHigher, type SignedHead } from "./fork-guard";
 
 export const lockName = "head-lock";
 
@@ -63,19 +63,17 @@ const isSameHead = (a: SignedHead | null, b: SignedHead | null) =>
 /** A database at the intended head has committed it; at the one below, it never will. */
 const accepts = ({ out, next }: Content, head: SignedHead) => isSameHead(out, head) || isSameHead(next, head);
 
-const say = ({ logId, size, rootHex }: SignedHead) => `log ${logId} at size ${size} (root ${rootHex})`;
-
 /** Nothing is committed under the lock that was not intended before. */
 const isBeyond = ({ out, next }: Content, head: SignedHead) => isHigher(head, next ?? out);
 
 function refuse(content: Content, head: SignedHead): never {
   const { out, next } = content;
-  const intended = next === null ? "" : `, or ${say(next)} at most`;
+  const intended = next === null ? "" : `, or ${describeHead(next)} at most`;
   const because = isBeyond(content, head)
     ? "Servers have signed without this lock (then stop all, and give all of them one LOG_STORE, in an empty place)"
     : "The database is older than what was signed (a restored backup, or a standby that lost its last commits)";
   throw new ForkGuardError(
-    `the database holds ${say(head)}, but the store's lock says that ${say(out)} has left${intended}. ${because}, or it has another history.`,
+    `the database holds ${describeHead(head)}, but the store's lock says that ${describeHead(out)} has left${intended}. ${because}, or it has another history.`,
   );
 }
 
@@ -182,7 +180,7 @@ export function createHeadLock({ store, origin, random, logger }: Options): Head
       const out = (await load())?.content.out ?? null;
       if (isSameHead(out, head)) return true;
       if (out !== null && isHigher(out, head) && (await holds([head, out]))) return true;
-      throw new ForkGuardError(`${say(head)} was committed, but the store's lock went another way.`);
+      throw new ForkGuardError(`${describeHead(head)} was committed, but the store's lock went another way.`);
     });
 
   function noteLater(head: SignedHead, holds: (heads: SignedHead[]) => Promise<boolean>): void {

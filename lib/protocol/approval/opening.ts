@@ -6,7 +6,8 @@
 import { isUuid } from "#lib/protocol/encoding/bytes";
 import {
   canonicalHash,
-  isJsonObject,
+  hasFields,
+  isHash,
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
@@ -51,9 +52,6 @@ export type Opening = {
   | { content: ShownContent }
 );
 
-const hasFields = (value: JsonValue, ...names: string[]): value is JsonObject =>
-  isJsonObject(value) && Object.keys(value).sort().join() === names.sort().join();
-const isHash = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 const isList = (value: unknown, max: number): value is JsonValue[] =>
   Array.isArray(value) && value.length <= max;
 

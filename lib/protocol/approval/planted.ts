@@ -7,7 +7,7 @@
  *     organization = hex SHA-256("countersign planted v1\\n" || organization id)
  */
 import { bytesEqual, hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { canonicalHash, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalHash, hasFields, isHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { isSalt } from "#lib/protocol/passkey/roster";
 import {
   buildStatement,
@@ -82,10 +82,6 @@ export type PlantedOpening = {
 export const plantedHash = (document: PlantedEntry | PlantedSchedule | PlantedOpening): string =>
   canonicalHash({ ...document } as JsonObject);
 
-function hasFields(value: unknown, ...names: string[]): value is Record<string, unknown> {
-  return isJsonObject(value) && Object.keys(value).sort().join() === names.sort().join();
-}
-const isHash = (value: unknown): value is string => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 const isId = (value: unknown): boolean => typeof value === "string" && isUuid(value);
 const isOneOf = (known: readonly unknown[], value: unknown) => known.includes(value);
 
@@ -103,7 +99,7 @@ function isPlantedSchedule(value: unknown): value is PlantedSchedule {
     from < until &&
     Array.isArray(entries) &&
     entries.length > 0 &&
-    entries.every((hash, i) => isHash(hash) && (i === 0 || entries[i - 1] < hash))
+    entries.every((hash, i) => isHash(hash) && (i === 0 || String(entries[i - 1]) < hash))
   );
 }
 

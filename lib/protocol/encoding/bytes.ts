@@ -54,6 +54,14 @@ export function base64UrlDecode(text: string): Uint8Array {
   return base64Decode(padded + "=".repeat((4 - (padded.length % 4)) % 4));
 }
 
+export function base64UrlDecodeOrNull(text: string): Uint8Array | null {
+  try {
+    return base64UrlDecode(text);
+  } catch {
+    return null;
+  }
+}
+
 /** For values that are public: not constant-time. */
 export function bytesEqual(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;

@@ -63,3 +63,12 @@ export function measureDepth(value: unknown): number {
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** Exactly these, in any order. */
+export function hasFields(value: unknown, ...names: string[]): value is JsonObject {
+  return isJsonObject(value) && Object.keys(value).sort().join() === names.sort().join();
+}
+
+/** Hex SHA-256. */
+export const isHash = (value: unknown): value is string =>
+  typeof value === "string" && /^[0-9a-f]{64}$/.test(value);

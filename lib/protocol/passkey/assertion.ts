@@ -12,7 +12,7 @@ import { bytesToNumberBE, numberToBytesBE } from "@noble/curves/utils.js";
 import {
   base64Decode,
   base64Encode,
-  base64UrlDecode,
+  base64UrlDecodeOrNull,
   base64UrlEncode,
   bytesEqual,
   concatBytes,
@@ -257,31 +257,23 @@ export function checkAssertion(
   expected: ExpectedAssertion,
   verifyEd25519: VerifyEd25519,
 ): Outcome {
-  const clientDataBytes = decode(assertion.client_data_json);
+  const clientDataBytes = base64UrlDecodeOrNull(assertion.client_data_json);
   const clientData = clientDataBytes && readClientData(clientDataBytes);
   if (!clientDataBytes || !clientData) return fail("passkey_malformed", { part: "clientDataJSON" });
-  const authenticatorBytes = decode(assertion.authenticator_data);
+  const authenticatorBytes = base64UrlDecodeOrNull(assertion.authenticator_data);
   if (!authenticatorBytes) return fail("passkey_malformed", { part: "authenticatorData" });
   const data = parseAuthenticatorData(authenticatorBytes);
   if (!data.ok) return failBy(data);
   const problem = findClientDataFault(clientData, expected) ?? findAuthenticatorFault(data, expected);
   if (problem) return failBy(problem);
-  const keyBytes = decode(assertion.public_key);
+  const keyBytes = base64UrlDecodeOrNull(assertion.public_key);
   const key = keyBytes ? parseCoseKey(keyBytes) : fault("passkey_key_malformed");
   if (!key.ok) return failBy(key);
   const signed = concatBytes(authenticatorBytes, sha256(clientDataBytes));
-  const signature = decode(assertion.signature);
+  const signature = base64UrlDecodeOrNull(assertion.signature);
   if (!signature) return fail("passkey_malformed", { part: "signature" });
   const forged = findSignatureFault(signature, signed, key, verifyEd25519);
   return forged ? failBy(forged) : pass("a passkey's signature over this request and decision");
-}
-
-function decode(text: string): Uint8Array | null {
-  try {
-    return base64UrlDecode(text);
-  } catch {
-    return null;
-  }
 }
 
 function readClientData(bytes: Uint8Array): JsonObject | null {

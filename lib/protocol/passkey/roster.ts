@@ -27,7 +27,7 @@ import {
   sha256,
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
-import { canonicalBytes, canonicalHash, isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalBytes, canonicalHash, hasFields, isHash } from "#lib/protocol/encoding/canonical-json";
 import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
 import { APPROVER_ROSTER_PREDICATE, buildStatement, parseStatement } from "#lib/protocol/statement/statement";
 import { isTime, readableTime } from "#lib/protocol/time/time-words";
@@ -91,11 +91,6 @@ export const maxCredentialIdBytes = 1_023;
 const maxProof = 20;
 const SALT_BYTES = 16;
 
-function hasFields(value: unknown, ...names: string[]): value is Record<string, unknown> {
-  return isJsonObject(value) && Object.keys(value).sort().join() === names.sort().join();
-}
-
-const isHash = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 const isId = (value: unknown) => typeof value === "string" && isUuid(value);
 
 /** How many bytes the text decodes to; null unless it is their one spelling. */

@@ -266,11 +266,3 @@ function describeDisclosedFault(disclosed: JsonValue | undefined): string | null
   }
   return null;
 }
-
-export function decodeOrNull(text: string): Uint8Array | null {
-  try {
-    return base64UrlDecode(text);
-  } catch {
-    return null;
-  }
-}

@@ -14,7 +14,7 @@ import {
   sha256,
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
-import { canonicalHash, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalHash, isHash, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import {
   AGENT_CHANGE_PREDICATE,
   AGENT_HEADS_PREDICATE,
@@ -279,8 +279,6 @@ export function buildChangeStatement({ request_hash, ...predicate }: AgentChange
     ? buildStatement(AGENT_CHANGE_PREDICATE, "agent", agentDigest(predicate.record.agent_id), predicate)
     : buildStatement(AGENT_CHANGE_PREDICATE, "authorization-request", request_hash, predicate);
 }
-
-const isHash = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 
 /** Null for bytes that are not the statement of a change, as {@link buildChangeStatement} writes it. */
 export function parseChangeStatement(bytes: Uint8Array): AgentChange | null {

@@ -1,8 +1,7 @@
 /** A zero-knowledge presentation under the trusted BBS keys. Heavy (BLS12-381 pairings): imported when needed. */
-import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
+import { base64UrlDecodeOrNull, base64UrlEncode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { DISCLOSURE_HEADER, disclosureMessages, zkKeyId } from "#lib/protocol/presentation/disclosure";
-import { decodeOrNull } from "#lib/protocol/presentation/presentation";
 import { parseActionStatement } from "#lib/protocol/statement/statement";
 import type { PresentationExpectation } from "./presentation-checks";
 import {
@@ -54,7 +53,7 @@ export async function checkPublicProof(
 export function isOwnCredential(credential: JsonValue, payload: Uint8Array): boolean {
   const kid = parseActionStatement(payload)?.predicate.zk?.kid;
   if (!isJsonObject(credential) || kid === undefined) return false;
-  const publicKey = decodeOrNull(String(credential["public_key"]));
+  const publicKey = base64UrlDecodeOrNull(String(credential["public_key"]));
   return (
     credential["kid"] === kid &&
     credential["header"] === base64UrlEncode(DISCLOSURE_HEADER) &&

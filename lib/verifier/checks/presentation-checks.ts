@@ -2,7 +2,7 @@
  * The steps of verifying a presentation, one function each. The presentation is attacker-controlled in
  * every field: a step may throw (the BBS library does on points off the curve), its caller reads that as a fail.
  */
-import { base64UrlEncode, bytesEqual, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { base64UrlDecodeOrNull, base64UrlEncode, bytesEqual, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import {
   BBS_CIPHERSUITE,
@@ -22,7 +22,6 @@ import {
   zkKeyId,
 } from "#lib/protocol/presentation/disclosure";
 import {
-  decodeOrNull,
   decodePresentationHeader,
   type PresentationHeader,
   parseZkProof,
@@ -103,9 +102,9 @@ export function checkPinnedKey(state: State): Outcome {
 }
 
 export function checkHeaders(state: State): Outcome {
-  const header = decodeOrNull(state.zkProof.header);
+  const header = base64UrlDecodeOrNull(state.zkProof.header);
   if (header === null || !bytesEqual(header, DISCLOSURE_HEADER)) return fail("zk_header_mismatch");
-  const bytes = decodeOrNull(state.zkProof.presentation_header);
+  const bytes = base64UrlDecodeOrNull(state.zkProof.presentation_header);
   const presentationHeader = bytes && decodePresentationHeader(bytes);
   if (!presentationHeader) return fail("presentation_header_malformed");
   state.presentationHeaderBytes = bytes;
@@ -116,7 +115,7 @@ export function checkHeaders(state: State): Outcome {
 export function checkLength(state: State): Outcome {
   const { total_messages: total, disclosed, proof: text } = state.zkProof;
   if (total !== MESSAGE_COUNT) return fail("message_count_mismatch", { count: MESSAGE_COUNT });
-  const proof = decodeOrNull(text);
+  const proof = base64UrlDecodeOrNull(text);
   const wanted = proofLengthBytes(Object.keys(disclosed).length);
   if (proof?.length !== wanted) return fail("proof_length_mismatch", { bytes: wanted });
   state.proof = proof;
