@@ -7,8 +7,8 @@ import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Card } from "#components/ui/card";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
 import { formatCount } from "#lib/protocol/text/display-text";
-import { readableTime } from "#lib/protocol/time/time-words";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
@@ -36,8 +36,8 @@ async function SuggestionsPage({ searchParams }: PageProps) {
         lead={
           <>
             What people always approved and never refused, in {formatCount(decisions, "decision")} about
-            requests since {readableTime(from.toISOString())}. A rule learned from a habit repeats the habit:
-            read it as if somebody else had written it.{" "}
+            requests since <Timestamp iso={from.toISOString()} relative={false} />. A rule learned from a
+            habit repeats the habit: read it as if somebody else had written it.{" "}
             <TextLink href="/docs/rules#rules-from-your-own-decisions">How they are found</TextLink>
           </>
         }
