@@ -171,12 +171,13 @@ function readListed(bytes: Uint8Array, view: DataView, at: number, offset: numbe
   const name = String.fromCharCode(...bytes.subarray(nameAt, nameAt + nameLength));
   if (!namePattern.test(name))
     throw broken(`the file name ${JSON.stringify(name)}, which no archive of ours has,`);
-  const [crc, deflatedSize, size] = [16, 20, 24].map((place) => view.getUint32(at + place, true));
-  return { name, crc: crc ?? 0, size: size ?? 0, deflatedSize: deflatedSize ?? 0, offset };
+  const read = (place: number) => view.getUint32(at + place, true);
+  return { name, crc: read(16), size: read(24), deflatedSize: read(20), offset };
 }
 
 export interface ZipArchive {
   files: readonly PlacedFile[];
+  find(name: string): PlacedFile | undefined;
   /** Inflated, of exactly the stated size and checksum. Throws {@link ZipError}. */
   read(name: string): Promise<Uint8Array>;
 }
@@ -236,7 +237,7 @@ export async function readZip(
     if (file === undefined) throw new ZipError(`${name} is not there`);
     return inflateFile(source, file, tools);
   };
-  return { files: all, read };
+  return { files: all, find: (name) => files.get(name), read };
 }
 
 /** Inflated, of exactly the stated size and checksum. `file`: as {@link readZip} found it. Throws {@link ZipError}. */

@@ -302,12 +302,10 @@ export async function checkRecord(
   }: RecordRequest,
 ): Promise<RecordReport> {
   const read = await Promise.all(receipts.map((text) => readReceipt(text, trust)));
-  const held = new Map([
-    ...known,
-    ...read.flatMap(({ signed, decided }) =>
-      [signed, decided].flatMap((one) => (one ? [[one.place.sequence, one] as const] : [])),
-    ),
-  ]);
+  const proven = read.flatMap(({ signed, decided }) =>
+    [signed, decided].flatMap((one) => (one ? [[one.place.sequence, one] as const] : [])),
+  );
+  const held = proven.length === 0 ? known : new Map([...known, ...proven]);
   const followed = await follow(source, held, onProgress);
   const { walk, marks, first } = followed;
   const isOther = slug !== undefined && !isSameSlug(slug, first.slug);

@@ -82,10 +82,12 @@ function findForeign(archive: ZipArchive, manifest: JsonObject): PackCheck | nul
   const lengths = new Map(listed.map(({ name, length }) => [String(name), length]));
   const changed = archive.files.find((file) => isOther(file) && lengths.get(file.name) !== file.size);
   if (changed !== undefined) return packFault("files", "file_changed", { file: changed.name });
-  const present = new Set(archive.files.map(({ name }) => name));
-  const missing = [...lengths.keys(), ...required(version)].find((name) => !present.has(name));
+  const missing = [...lengths.keys(), ...required(version)].find((name) => !archive.find(name));
   if (missing !== undefined) return packFault("files", "file_missing", { file: missing });
-  const stray = findStray([...present], version === 1);
+  const stray = findStray(
+    archive.files.map(({ name }) => name),
+    version === 1,
+  );
   return stray === undefined ? null : packFault("files", "file_unknown", { file: stray });
 }
 
@@ -110,22 +112,19 @@ async function openArchive(source: ByteSource, tools: ZipTools) {
   const manifest = await readJsonFile(archive, packFiles.manifest);
   const foreign = findForeign(archive, manifest);
   if (foreign !== null) return { checks: [passed, foreign], pack: null };
-  const placed = new Map(archive.files.map((file) => [file.name, file]));
   const { files: listed } = manifest;
-  const named = new Map(isList(listed) ? listed.map((one) => [String(one["name"]), one]) : []);
-  // One string for both lists.
-  for (const { name } of archive.files) {
-    const one = named.get(name);
-    if (one?.["name"] === name) one["name"] = name;
-  }
-  const noted = new Set<string>();
+  // By the archive's own strings: one for both lists.
+  const named = new Map<string, JsonObject>(names.map((name) => [name, {}]));
+  for (const one of isList(listed) ? listed : []) named.set(String(one["name"]), one);
+  for (const [name, one] of named) if (one["name"] === name) one["name"] = name;
+  const others = archive.files.filter(isOther).map(({ name }) => name);
+  const unread = new Set(others);
   const differing = new Set<string>();
   const note = (file: PackedFile) => {
-    noted.add(file.name);
+    unread.delete(file.name);
     if (JSON.stringify(named.get(file.name)) !== JSON.stringify(file)) differing.add(file.name);
   };
   const readAndNote = async (name: string) => note(describeFile(name, await archive.read(name)));
-  const others = archive.files.filter(isOther).map(({ name }) => name);
   const findChanged = () => others.find((name) => differing.has(name));
   for (const name of others) if (!isReadOnce(name)) await readAndNote(name);
   const changed = findChanged();
@@ -133,7 +132,7 @@ async function openArchive(source: ByteSource, tools: ZipTools) {
   const pack: OpenPack = {
     folder: "",
     names,
-    has: (name) => placed.has(name),
+    has: (name) => archive.find(name) !== undefined,
     read: archive.read,
     readJson: (name) => readJsonFile(archive, name),
     manifest,
@@ -142,13 +141,13 @@ async function openArchive(source: ByteSource, tools: ZipTools) {
     note,
     findChanged,
     place: (name) => {
-      const file = placed.get(name);
+      const file = archive.find(name);
       if (file === undefined) throw new ZipError(`${name} is not there`);
       return file;
     },
     listNamed: () => others.map((name) => named.get(name) as unknown as PackedFile),
     noteOthers: async () => {
-      for (const name of others) if (!noted.has(name)) await readAndNote(name);
+      for (const name of [...unread]) await readAndNote(name);
     },
   };
   return { checks: [passed], pack };

@@ -32,6 +32,18 @@ export interface ReadPack {
   decided: [number, Uint8Array][];
 }
 
+/** Copies hashes into buffers of many: with a buffer of its own, one takes three times the memory. */
+function createHashStore() {
+  let room = new Uint8Array();
+  return (hash: Uint8Array): Uint8Array => {
+    if (room.length < hash.length) room = new Uint8Array(1_000 * hash.length);
+    const kept = room.subarray(0, hash.length);
+    kept.set(hash);
+    room = room.subarray(hash.length);
+    return kept;
+  };
+}
+
 /** The number of an entry, or of a decision that backs one, which the record lists with another hash or not at all. */
 export function findForeign(
   { hashes, decided }: Pick<ReadPack, "hashes" | "decided">,
@@ -73,6 +85,7 @@ export async function readEntries(
     held: new Map(),
     decided: [],
   };
+  const keepHash = createHashStore();
   const beside = [packFiles.before, packFiles.after, packFiles.newest].filter(pack.has);
   for (const files of [beside, entryFiles(pack)]) {
     const isBeside = files === beside;
@@ -81,7 +94,9 @@ export async function readEntries(
     for await (const one of readFiles(names, isBeside)) {
       // The archive's own string, instead of another thread's.
       one.entry.file = String(names[i]);
-      const fault = addEntry(read, String(files[i]), one) ?? onEntry(one, isBeside);
+      const { slug = null } = read.entries.at(-1) ?? {};
+      if (one.entry.slug === slug) one.entry.slug = slug;
+      const fault = addEntry(read, String(files[i]), one, keepHash) ?? onEntry(one, isBeside);
       if (fault !== null) return { read, fault };
       i += 1;
       if (!isBeside) onProgress();
@@ -90,7 +105,12 @@ export async function readEntries(
   return { read, fault: null };
 }
 
-function addEntry(read: ReadPack, file: string, found: EntryFindings): PackCheck | null {
+function addEntry(
+  read: ReadPack,
+  file: string,
+  found: EntryFindings,
+  keepHash: (hash: Uint8Array) => Uint8Array,
+): PackCheck | null {
   const { entry, checked, attestationId, decided } = found;
   const name = entry.isDecision ? "decisions" : "attestations";
   const tellForeign = () => packFault(name, "entry_foreign", { file });
@@ -100,8 +120,7 @@ function addEntry(read: ReadPack, file: string, found: EntryFindings): PackCheck
     return tellForeign();
   const known = read.hashes.get(entry.sequence);
   if (known !== undefined && !bytesEqual(known, checked.payloadHash)) return tellForeign();
-  // A copy in this thread's heap takes half of what came from another's.
-  const payloadHash = checked.payloadHash.slice();
+  const payloadHash = keepHash(checked.payloadHash);
   read.hashes.set(entry.sequence, payloadHash);
   if (checked.signed !== null) {
     const { agent_id, sequence, previous } = checked.signed.place;
