@@ -860,7 +860,7 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
       one.approved_at = "2026-11-21T09:06:00.000Z";
     }),
   );
-  for (const { what, authorization, opening, reason } of listOpenings().slice(1, 8)) {
+  for (const { what, authorization, opening, reason } of listOpenings().slice(1, 11)) {
     const { request_id } = authorization.request;
     const shown = { request_id, human_authorization: await addLog(authorization), opening };
     approval(`opened: ${what}`, reason === undefined ? "valid" : "opening", shown);
