@@ -18,6 +18,7 @@ import type { Machine, Modes, ShellEnd } from "./io";
 const projectVariables = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
 const repositories = [".git", ".hg", ".jj", ".svn"];
 
+const [maxTries, retryMs] = [20, 50];
 const maxListed = 16 * 1024 * 1024;
 
 const exists = (file: string) =>
@@ -162,14 +163,21 @@ async function findTerminal(processId: number): Promise<string | null> {
   return found === undefined ? null : `/dev/${found.terminal}`;
 }
 
-/** In one write, so that it isn't between two parts of the agent's own; never waits for a terminal that is stopped. */
+/** In one write where there is room for it, so that it isn't between two parts of the agent's own. */
 async function writeToTerminal(text: string, processId = process.pid): Promise<void> {
   const terminal = await findTerminal(processId);
   if (terminal === null) return;
   const { O_WRONLY, O_NOCTTY, O_NONBLOCK } = constants;
   const opened = await files.open(terminal, O_WRONLY | O_NOCTTY | O_NONBLOCK).catch(() => null);
-  await opened?.write(text).catch(() => undefined);
-  await opened?.close();
+  if (opened === null) return;
+  let rest = Buffer.from(text);
+  // While the agent draws, there may be no room; a terminal that is stopped has none for long.
+  for (let tries = 0; rest.length > 0 && tries < maxTries; tries += 1)
+    rest = await opened.write(rest).then(
+      ({ bytesWritten }) => rest.subarray(bytesWritten),
+      () => new Promise((resolve) => setTimeout(() => resolve(rest), retryMs)),
+    );
+  await opened.close();
 }
 
 export function nodeMachine(programUrl: string | undefined): Machine {
