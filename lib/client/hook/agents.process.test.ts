@@ -470,7 +470,7 @@ describe.skipIf(folder === "")("a real agent", () => {
       } finally {
         const group = -Number(tmux("display-message", "-p", "#{pane_pid}"));
         tmux("kill-server");
-        // What still ends writes into a folder that is removed.
+        // An agent that still ends writes into a folder that is removed.
         await expect.poll(() => spawnSync("kill", ["-KILL", "--", String(group)]).status).toBe(1);
       }
     },
