@@ -98,7 +98,7 @@ export const runHookHere = (
       home: env["HOME"] ?? "",
       readVariable: (name) => env[name],
       listenForEnd: () => new AbortController().signal,
-      writeToTerminal: async (text) => void terminal.push(text),
+      openTerminal: async () => async (text) => void terminal.push(text),
     },
     apiKey: env["COUNTERSIGN_API_KEY"] || undefined,
     serviceUrl: env["COUNTERSIGN_URL"],

@@ -425,8 +425,8 @@ export interface Machine {
   randomHex(bytes: number): string;
   /** Aborted as soon as somebody asks this process to end. */
   listenForEnd(): AbortSignal;
-  /** To the terminal of this process, of the one that is named, or of the nearest above it that has one. */
-  writeToTerminal(text: string, processId?: number): Promise<void>;
+  /** Writes to the terminal of this process, of the one that is named, or of the nearest above it, also once that has ended. */
+  openTerminal(processId?: number): Promise<(text: string) => Promise<void>>;
   /** Runs a shell's line in a folder until it ends, or the time is over. */
   runShell(line: string, stdin: string, folder: string, ms: number): Promise<ShellEnd>;
 }

@@ -68,8 +68,8 @@ const runProgram = (
 
 /** Others than that of util-linux take other words. */
 const hasTerminals = spawnSync("script", ["--version"]).status === 0;
-const runInTerminal = (line: string) =>
-  runCommandLine("script", ["-qefc", line, "/dev/null"], { env: { HOME: home } });
+const runInTerminal = (line: string, seen: string) =>
+  runCommandLine("script", ["-qefc", line, seen], { env: { HOME: home } });
 
 /** Until its helper listens. */
 async function startHelper(env: object = {}): Promise<void> {
@@ -149,7 +149,11 @@ describe("the resident helper", () => {
   it.skipIf(!hasTerminals)(
     "shows a waiting call in the agent's terminal, by itself or by the helper, which have none",
     async () => {
-      for (const isHelped of [false, true]) {
+      for (const [isHelped, isKilled] of [
+        [false, false],
+        [true, false],
+        [true, true],
+      ]) {
         expect(await isLive()).toBe(isHelped);
         const { agent, argv } = newCall(around.folder);
         const event = { session_id: "t", cwd: around.folder, hook_event_name: "BeforeTool" };
@@ -162,13 +166,26 @@ describe("the resident helper", () => {
           around.service.base,
         ];
         const words = [...program, "--key-file", keyFile, ...argv, "--dialect", "gemini"];
-        const started = runInTerminal(`setsid --wait ${words.join(" ")} < ${home}/event`);
-        const { token, requestId } = await openNext(around.test, around.key, agent);
-        await approveUnproven(around.test, requestId);
-        const { out } = await started;
-        expect(out).toMatch(
-          new RegExp(`\u001b\\]9;Countersign \\S+ \\S+/approve/${token} git push\u0007[^]*\u001b\\[23;0t`),
+        // A program of this name in PATH isn't run.
+        const ps = `#!/bin/sh\ntouch ${path.join(home, "ran")}\n`;
+        await writeFile(path.join(home, "ps"), ps, { mode: 0o755 });
+        const [pid, seen, end] = [`${home}/pid`, `${home}/seen`, `${home}/end`] as const;
+        await Promise.all([seen, end].map((file) => rm(file, { force: true })));
+        const hook = `PATH=${home}:$PATH setsid ${words.join(" ")} < ${home}/event`;
+        const started = runInTerminal(
+          `${hook} & echo $! > ${pid}; until [ -e ${end} ]; do sleep 0.1; done`,
+          seen,
         );
+        const readSeen = () => readFile(seen, "utf8").catch(() => "");
+        const { token, requestId } = await openNext(around.test, around.key, agent);
+        const shown = `\u001b\\]9;Countersign \\S+ \\S+/approve/${token} git push\u0007`;
+        await expect.poll(readSeen).toMatch(new RegExp(shown));
+        if (isKilled) process.kill(Number(await readFile(pid, "utf8")), "SIGKILL");
+        else await approveUnproven(around.test, requestId);
+        await expect.poll(readSeen).toMatch(new RegExp(`${shown}[^]*\u001b\\[23;0t`));
+        await writeFile(end, "");
+        await started;
+        expect(await readdir(home)).not.toContain("ran");
         await expect.poll(isLive).toBe(true);
       }
     },

@@ -83,8 +83,7 @@ function answer(io: ClientIo, inBackground: ClientIo["inBackground"], asked: Ask
         readVariable: (name) => env[name],
         absolute: at,
         listenForEnd: () => signal,
-        writeToTerminal: async (text) =>
-          pid === undefined ? undefined : io.machine.writeToTerminal(text, pid),
+        openTerminal: async () => (pid === undefined ? async () => undefined : io.machine.openTerminal(pid)),
       },
     },
     hookSpec,

@@ -147,8 +147,10 @@ async function runShell(line: string, stdin: string, folder: string, ms: number)
 async function findTerminal(processId: number): Promise<string | null> {
   // biome-ignore lint/style/noRestrictedImports: as above; only a call that waits for a human needs it
   const { execFile } = await import("node:child_process");
+  const limits = { maxBuffer: maxListed, timeout: 2_000 };
   const listed = await new Promise<string>((resolve) => {
-    execFile("ps", ["-A", "-o", "pid=,ppid=,tty="], { maxBuffer: maxListed }, (_error, out) => resolve(out));
+    // By its path: an agent may write to a folder of PATH, such as a project's node_modules/.bin.
+    execFile("/bin/ps", ["-A", "-o", "pid=,ppid=,tty="], limits, (_error, out) => resolve(out));
   });
   const processes = new Map(
     listed.split("\n").map((line) => {
@@ -164,9 +166,7 @@ async function findTerminal(processId: number): Promise<string | null> {
 }
 
 /** In one write where there is room for it, so that it isn't between two parts of the agent's own. */
-async function writeToTerminal(text: string, processId = process.pid): Promise<void> {
-  const terminal = await findTerminal(processId);
-  if (terminal === null) return;
+async function write(terminal: string, text: string): Promise<void> {
   const { O_WRONLY, O_NOCTTY, O_NONBLOCK } = constants;
   const opened = await files.open(terminal, O_WRONLY | O_NOCTTY | O_NONBLOCK).catch(() => null);
   if (opened === null) return;
@@ -178,6 +178,11 @@ async function writeToTerminal(text: string, processId = process.pid): Promise<v
       () => new Promise((resolve) => setTimeout(() => resolve(rest), retryMs)),
     );
   await opened.close();
+}
+
+async function openTerminal(processId = process.pid): Promise<(text: string) => Promise<void>> {
+  const terminal = await findTerminal(processId);
+  return async (text) => (terminal === null ? undefined : write(terminal, text));
 }
 
 export function nodeMachine(programUrl: string | undefined): Machine {
@@ -224,7 +229,7 @@ export function nodeMachine(programUrl: string | undefined): Machine {
     remove: (file) => files.rm(file, { recursive: true, force: true }),
     randomHex: (bytes) => randomBytes(bytes).toString("hex"),
     listenForEnd,
-    writeToTerminal,
+    openTerminal,
     runShell,
   };
 }

@@ -402,8 +402,9 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
   let isDeferred = false;
   // Rules and standing approvals have decided by now: there is nobody to show it to.
   const isShown = asked.request.status === "pending";
+  let clear = async (): Promise<void> => undefined;
   try {
-    if (isShown) await showToOperator(hook, asked, describeWaiting(), summary);
+    if (isShown) clear = await showToOperator(hook, asked, describeWaiting(), summary);
     return await waitForHuman(hook, asked, limits.end);
   } catch (error) {
     if (error instanceof NotApprovedError) return explainDenial(error);
@@ -415,7 +416,7 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
     throw error;
   } finally {
     // The person who decides about a deferred call still needs the link.
-    if (isShown && !isDeferred) await clearShown(hook, asked);
+    if (!isDeferred) await clear();
   }
 }
 
@@ -516,7 +517,7 @@ function findShownFile({ command: { line } }: Hook, { request }: Asked): string 
   return folder === undefined ? undefined : `${folder}/${encodeURIComponent(request.request_id)}.txt`;
 }
 
-/** For an agent that shows nothing of a running hook: the window's title, which clearShown takes back, and a notification. */
+/** For an agent that shows nothing of a running hook: the window's title, which is taken back, and a notification. */
 const announce = (summary: string) => {
   const text = toVisibleText(summary);
   return `\x1b[22;0t\x1b]2;${text}\x07\x1b]9;${text}\x07`;
@@ -528,17 +529,24 @@ function usesTerminal({ command: { line } }: Hook): boolean {
   return plugin === undefined && statusLine === undefined;
 }
 
-/** Standard error is shown by agents that stream it. `--output` is for a status line, or a terminal beside. */
-async function showToOperator(hook: Hook, asked: Asked, shown: string, summary: string): Promise<void> {
+/**
+ * Standard error is shown by agents that stream it. `--output` is for a status line, or a terminal beside. The answer ends it,
+ * also in the terminal of an agent that has killed its hook.
+ */
+async function showToOperator(
+  hook: Hook,
+  asked: Asked,
+  shown: string,
+  summary: string,
+): Promise<() => Promise<void>> {
   const { io } = hook.command;
   io.tell(shown);
   const file = findShownFile(hook, asked);
   if (file !== undefined) await io.machine.writeFile(file, shown, forOneself);
-  if (usesTerminal(hook)) await io.machine.writeToTerminal(announce(summary));
-}
-
-async function clearShown(hook: Hook, asked: Asked): Promise<void> {
-  const file = findShownFile(hook, asked);
-  if (file !== undefined) await hook.command.io.machine.remove(file);
-  if (usesTerminal(hook)) await hook.command.io.machine.writeToTerminal(formerTitle);
+  const write = usesTerminal(hook) ? await io.machine.openTerminal() : undefined;
+  await write?.(announce(summary));
+  return async () => {
+    if (file !== undefined) await io.machine.remove(file);
+    await write?.(formerTitle);
+  };
 }
