@@ -790,11 +790,13 @@ async function makeRandomPack(random: Random): Promise<Uint8Array> {
 /** The cancelled request's file names the decision about what an approver made of it, or another number. */
 function nameReplacement(files: PackedFiles, names: readonly string[]): void {
   const cancelled = names.find((name) => String(parse(files, name).payload).includes('"cancelled"'));
-  const decision = names.map((name) => parse(files, name)).find(({ request }) => request?.amends);
-  if (cancelled === undefined || decision === undefined) return;
-  const number = decision.sequence as number;
+  const changed = names.find((name) => parse(files, name).request?.amends);
+  if (cancelled === undefined || changed === undefined) return;
+  const { sequence: number, request, ...rest } = parse(files, changed);
   const named = [number, number, number + 1, String(number), 1][number % 5];
   files.set(cancelled, encodePackJson({ ...parse(files, cancelled), changed_into: named }));
+  const amends = number % 3 === 0 ? {} : request.amends;
+  files.set(changed, encodePackJson({ ...rest, sequence: number, request: { ...request, amends } }));
 }
 
 /** A standing approval that was suggested, and a use of it; or one that its derivation isn't of. */

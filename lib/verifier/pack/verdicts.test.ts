@@ -192,5 +192,7 @@ describe("what attestations of an evidence pack say about those before them", ()
     expect(judge([replaced(1, 2), "approved"])).toBe("changed_into_other 1");
     expect(judge([replaced(1, 9), { ...approval(2), ...changed }])).toBe("changed_into_other 1");
     expect(judge([replaced(1, 1), {}]), "no later one: the file doesn't hold").toBe(undefined);
+    const erased = { type: DECISION_FILE_TYPE, sequence: 2, payload: null };
+    expect(judge([replaced(1, 2), erased]), "meanwhile").toBe(undefined);
   });
 });

@@ -146,7 +146,8 @@ function followAmendment(known: Known, said: Said): PackCheck | null {
   if (isErased) known.isWhole = false;
   const named = known.replacing.get(number);
   known.replacing.delete(number);
-  if (named !== undefined && named.hash !== changes) return otherThanNamed(named.by, number);
+  // It may have been erased while the pack was made.
+  if (named !== undefined && !isErased && named.hash !== changes) return otherThanNamed(named.by, number);
   if (cancelled !== null && known.amended.has(cancelled))
     return packFault("verdicts", "amended_open", { number });
   if (cancelled !== null) known.cancelled.add(cancelled);

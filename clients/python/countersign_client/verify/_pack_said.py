@@ -72,7 +72,7 @@ def read_said(entry: Entry, given: JsonObject) -> Said:
             number,
             is_approval,
             changed_into=None if decision is None else changed_into_of(given),
-            changes=str(changes["request_hash"]) if is_object(changes) else None,
+            changes=str(changes.get("request_hash")) if is_object(changes) else None,
             cancelled=None if decision is None else str(decision["request_hash"]),
             amends=str(amends["request_hash"]) if is_object(amends) else None,
             is_erased=data is None,
@@ -154,7 +154,8 @@ def _follow(known: _Known, one: Said) -> Check | None:
     is_open, named = _is_amended_open(known, one), known.replacing.pop(number, None)
     if one.cancelled is not None and one.changed_into is not None and not is_open:
         known.replacing[one.changed_into] = (number, one.cancelled)
-    if named is not None and named[1] != one.changes:
+    # It may have been erased while the pack was made.
+    if named is not None and not one.is_erased and named[1] != one.changes:
         return fail("changed_into_other", number=named[0], other=number)
     if is_open:
         return fail("amended_open", number=number)
