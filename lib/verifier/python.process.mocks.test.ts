@@ -506,6 +506,15 @@ async function judgeLies(test: TestApp): Promise<Case[]> {
     { request: asked({ human_authorization_hash: "ab" }) },
     { human_approval: backed },
     { request: asked({ human_approved: false, human_authorization_hash: "ab" }), human_approval: backed },
+    {
+      request: asked({
+        human_authorization_hash: "ab",
+        client: { instance: "hook-1", sequence: 1 },
+        metadata: { title: "git push" },
+      }),
+      verdicts: { ...nothing, client_gap: false },
+      human_approval: backed,
+    },
   ];
   return Promise.all(
     lies.map(async (said, at) => {

@@ -242,7 +242,9 @@ def _recorded_rows(signed: Any) -> list[tuple[str, str, str]]:
     if not is_object(metadata) or not (is_object(signed["request"].get("client")) or "trace" in signed):
         return []
     title, at = metadata.get("title"), metadata.get("at")
-    rows = [("title", "Call", title)] if isinstance(title, str) else []
+    # Beside an approval there is no such title: people approved the action, and metadata could say another.
+    is_backed = signed["human_approval"]["method"] not in ("none", "hash")
+    rows = [("title", "Call", title)] if isinstance(title, str) and not is_backed else []
     ended, recorded = _parse_time(at), _parse_time(signed["timestamp"])
     if ended is not None and recorded is not None and recorded - ended > timedelta(minutes=1):
         rows.append(("ended_at", "Recorded late", f"It ended at {_time(at)} by its machine's clock"))

@@ -294,7 +294,8 @@ describe("the facts of a request", () => {
 });
 
 describe("a call that was recorded without its arguments", () => {
-  const recorded = (at: unknown, more: JsonObject = { client: { instance: "hook-1", sequence: 1 } }) =>
+  const client: JsonObject = { client: { instance: "hook-1", sequence: 1 } };
+  const recorded = (at: unknown, more = client, human_approval: HumanApproval = { method: "none" }) =>
     factsOfReceipt(
       {
         request: {
@@ -303,7 +304,7 @@ describe("a call that was recorded without its arguments", () => {
           metadata: { title: "ls", at } as JsonObject,
           ...more,
         },
-        human_approval: { method: "none" },
+        human_approval,
         timestamp: "2026-11-29T08:06:00.000Z",
       },
       null,
@@ -318,5 +319,7 @@ describe("a call that was recorded without its arguments", () => {
       expect(lateIn(recorded(at)), String(at)).toBeUndefined();
     const others = recorded("2026-11-29T07:00:00.000Z", {});
     expect([others.title, others.endedAt], "metadata of somebody else").toEqual([null, null]);
+    const approved = recorded(undefined, client, backed());
+    expect(approved.title, "not what was approved").toBe(null);
   });
 });

@@ -192,12 +192,20 @@ export const factsOfSignedRequest = (request: JsonObject): Facts => ({
 /** Calls are recorded within a minute, unless the service was away. */
 const lateMs = 60_000;
 
-/** A hook or gate numbers what it records, and the service marks what it reads in a trace; other metadata may be anything. */
-function readRecordedCall({ request: { metadata, client }, timestamp, trace }: Attested) {
+/**
+ * A hook or gate numbers what it records, and the service marks what it reads in a trace; other metadata may be anything. Beside an
+ * approval there is no such title: people approved the action, and metadata could say another.
+ */
+function readRecordedCall({
+  request: { metadata, client },
+  timestamp,
+  trace,
+  human_approval: approval,
+}: Attested) {
   const { title, at } = readObject(metadata);
   if (!isJsonObject(client) && trace === undefined) return {};
   const isLate = isTime(at) && Date.parse(timestamp) - Date.parse(at) > lateMs;
-  return { title: readText(title), endedAt: isLate ? at : null };
+  return { ...(!isBacked(approval) && { title: readText(title) }), endedAt: isLate ? at : null };
 }
 
 type Attested = Pick<ActionPredicate, "request" | "human_approval" | "timestamp" | "trace">;
