@@ -8,7 +8,6 @@ export * from "#lib/db/schema/approvals";
 export * from "#lib/db/schema/approvers";
 export * from "#lib/db/schema/attestations";
 export * from "#lib/db/schema/http";
-export * from "#lib/db/schema/keys";
 export * from "#lib/db/schema/log";
 export * from "#lib/db/schema/rules";
 export * from "#lib/db/schema/webhooks";

@@ -4,7 +4,7 @@ import { build } from "esbuild";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as node from "./node-bytes";
-import * as portable from "./portable-bytes";
+import * as portable from "./portable";
 
 const halves = { node, portable };
 
@@ -99,7 +99,7 @@ describe("the halves", () => {
 
 it.each([
   ["node", ["lib/platform/node-bytes.ts", "lib/platform/node-ed25519.ts"]],
-  ["browser", ["lib/platform/portable-bytes.ts", "lib/platform/portable-ed25519.ts"]],
+  ["browser", ["lib/platform/portable.ts"]],
 ] as const)("a bundle for %s has its own halves alone", async (platform, halves) => {
   const { metafile } = await build({
     entryPoints: ["lib/protocol/keys/ed25519.ts"],

@@ -1,5 +1,5 @@
 /**
- * Hashes and texts of bytes where there is Node (OpenSSL, Buffer): several times as fast as portable-bytes.ts, which
+ * Hashes and texts of bytes where there is Node (OpenSSL, Buffer): several times as fast as portable.ts, which
  * is the other half of `#platform/bytes` in package.json. What comes out is a plain Uint8Array with memory of its own,
  * never a Buffer: slices of a Buffer share its memory, and small ones share a pool.
  */

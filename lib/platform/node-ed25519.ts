@@ -1,4 +1,4 @@
-/** Ed25519 where there is Node (OpenSSL), in a thirtieth of noble's time. The other half of `#platform/ed25519` is portable-ed25519.ts. */
+/** Ed25519 where there is Node (OpenSSL), in a thirtieth of noble's time. The other half of `#platform/ed25519` is portable.ts. */
 import crypto, { type KeyObject } from "node:crypto";
 
 /** Keys of agents come and go: two megabytes when full. */

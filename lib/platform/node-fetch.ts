@@ -1,6 +1,6 @@
 /**
  * Requests through the proxy that the environment names (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), which Node's own `fetch` reads
- * only in newer versions, and only if it is set to. The other half of `#platform/fetch` is portable-fetch.ts. Node itself
+ * only in newer versions, and only if it is set to. The other half of `#platform/fetch` is portable.ts. Node itself
  * reads NODE_EXTRA_CA_CERTS.
  */
 import { type Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";

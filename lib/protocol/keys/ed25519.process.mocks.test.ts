@@ -13,7 +13,7 @@ import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import * as node from "#lib/platform/node-ed25519";
-import * as portable from "#lib/platform/portable-ed25519";
+import * as portable from "#lib/platform/portable";
 import { base64Encode, concatBytes, hexDecode, hexEncode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { makeSignatureVectors, type SignatureVectors } from "#support/signature-vectors";
 import { listVectors } from "#support/vectors";
