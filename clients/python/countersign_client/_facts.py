@@ -247,7 +247,7 @@ def _recorded_rows(signed: Any) -> list[tuple[str, str, str]]:
     rows = [("title", "Call", title)] if isinstance(title, str) and not is_backed else []
     ended, recorded = _parse_time(at), _parse_time(signed["timestamp"])
     if ended is not None and recorded is not None and recorded - ended > timedelta(minutes=1):
-        rows.append(("ended_at", "Recorded late", f"It ended at {_time(at)} by its machine's clock"))
+        rows.append(("ended_at", "Recorded late", f"It ended at {_time(str(at))} by its machine's clock"))
     return rows
 
 

@@ -88,8 +88,9 @@ def changed_into_of(given: JsonObject) -> int | None:
     number = given.get("changed_into")
     # Whole numbers may be written as 3.0 or 3e0.
     whole = int(number) if isinstance(number, float) and number.is_integer() else number
-    is_number = isinstance(whole, int) and not isinstance(whole, bool) and abs(whole) < 2**53
-    return whole if is_number and is_object(given.get("request")) and whole > _number(given.get("sequence")) else None
+    if not isinstance(whole, int) or isinstance(whole, bool) or abs(whole) >= 2**53:
+        return None
+    return whole if is_object(given.get("request")) and whole > _number(given.get("sequence")) else None
 
 
 def _text(value: Json) -> str | None:
