@@ -110,12 +110,27 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
     await untilLocked(holder, 2);
     const behind = Array.from({ length: 4 }, () => failure(sql.unsafe("SELECT 1")));
     let begun = 0;
-    const begins = failure(sql.begin(async () => (begun += 1)));
-    expect(new Set(await Promise.all([...locked, ...behind, begins]))).toEqual(new Set(["unreachable"]));
+    const begins = [
+      failure(sql.begin(async () => (begun += 1))),
+      failure(
+        sql.beginPipelined(async (tx) => {
+          await tx.unsafe("SELECT 1");
+          begun += 1;
+        }),
+      ),
+    ];
+    expect(new Set(await Promise.all([...locked, ...behind, ...begins]))).toEqual(new Set(["unreachable"]));
     await holder`SELECT pg_advisory_unlock(2)`;
     holder.release();
     await expect.poll(() => failure(sql.unsafe("SELECT 1"))).toBe("answered");
-    expect(await failure(sql.begin(async (tx) => tx.unsafe("SELECT pg_sleep(3)")))).toBe("answered");
+    const slow = async (tx: postgres.TransactionSql) => {
+      await tx.unsafe("SELECT 1");
+      return tx.unsafe("SELECT pg_sleep(3)");
+    };
+    expect(await Promise.all([sql.begin(slow), sql.beginPipelined(slow)].map(failure))).toEqual([
+      "answered",
+      "answered",
+    ]);
     expect(begun).toBe(0);
     await direct.end();
   });

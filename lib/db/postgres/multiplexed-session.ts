@@ -200,27 +200,60 @@ export function createWaitingList(now: () => number): WaitingList {
 
   const begin = (): Waiting => ({ sinceMs: now(), isStarted: false, isOverdue: false, giveUp: null });
 
+  type Send = (...settle: Parameters<Promise<unknown>["then"]>) => Promise<unknown>;
+
   /** The driver sends a statement when it is first awaited. */
-  function followStatement<Query extends Promise<unknown>>(query: Query): Query {
-    const send = query.then.bind(query);
+  function answerBy<Query extends Promise<unknown>>(
+    query: Query,
+    ask: (send: Send) => Promise<unknown>,
+  ): Query {
+    const send = query.then.bind(query) as Send;
     let answer: Promise<unknown> | null = null;
-    const then: typeof send = (...settle) => {
-      answer ??= limit(begin(), new Promise((resolve, reject) => void send(resolve, reject)));
+    const then: Send = (...settle) => {
+      answer ??= ask(send);
       return answer.then(...settle);
     };
     return Object.assign(query, { then });
   }
 
+  const followStatement = <Query extends Promise<unknown>>(query: Query): Query =>
+    answerBy(query, (send) => limit(begin(), new Promise((resolve, reject) => void send(resolve, reject))));
+
+  /** Calls `act` once the first statement was answered: what it throws is that answer. */
+  function onFirstAnswer(tx: postgres.TransactionSql, act: () => void): postgres.TransactionSql {
+    let isFirst = true;
+    const unsafe: typeof tx.unsafe = (...given) => {
+      const query = tx.unsafe(...given);
+      if (!isFirst) return query as never;
+      isFirst = false;
+      const noted = answerBy(query, (send) =>
+        send((value) => {
+          act();
+          return value;
+        }),
+      );
+      return noted as never;
+    };
+    return new Proxy(tx, {
+      get: (target, name, receiver) => (name === "unsafe" ? unsafe : Reflect.get(target, name, receiver)),
+    });
+  }
+
   type Work = (tx: postgres.TransactionSql) => unknown;
-  function followTransaction(send: postgres.Sql["begin"], given: unknown[]): Promise<unknown> {
+  /** A pipelined one is sent before it has its turn. */
+  function followTransaction(client: postgres.Sql, name: "begin" | "beginPipelined", given: unknown[]) {
     const one = begin();
     const work = given.pop() as Work;
-    const start: Work = (tx) => {
+    const note = () => {
       if (one.isOverdue) throw overdue();
       one.isStarted = true;
+    };
+    const start: Work = (tx) => {
+      if (name === "beginPipelined") return work(onFirstAnswer(tx, note));
+      note();
       return work(tx);
     };
-    return limit(one, send(...(given as [string]), start));
+    return limit(one, client[name](...(given as [string]), start));
   }
 
   return {
@@ -230,7 +263,7 @@ export function createWaitingList(now: () => number): WaitingList {
           if (name === "unsafe")
             return (...given: Parameters<postgres.Sql["unsafe"]>) => followStatement(target.unsafe(...given));
           if (name === "begin" || name === "beginPipelined")
-            return (...given: unknown[]) => followTransaction(target[name], given);
+            return (...given: unknown[]) => followTransaction(target, name, given);
           return Reflect.get(target, name, receiver);
         },
       }),
