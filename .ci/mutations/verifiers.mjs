@@ -1,6 +1,13 @@
 /** Those of what verifiers refuse of approvals, records and packs; as in list.mjs. */
 export const mutations = [
   {
+    threat: "A receipt shows, for what people approved,",
+    file: "lib/protocol/record/facts.ts",
+    from: "...(!isBacked(approval) && { title: readText(title) })",
+    to: "title: readText(title)",
+    test: "lib/protocol/record/facts.test.ts",
+  },
+  {
     threat: "A service passes an approval off",
     file: "lib/verifier/checks/claim-checks.ts",
     from: '["standing approval", (asked["grant"] ?? null) === null],',
