@@ -176,7 +176,7 @@ async function runGate(
         };
         const at = service.now().toISOString();
         if (!(await keepRecord(spool, describeRecord(command, call, agent_slug, at))))
-          io.tell(`${tool}: not recorded\n`);
+          io.tell(`${toVisibleText(tool)}: not recorded\n`);
         void send();
       },
       tell: io.tell,

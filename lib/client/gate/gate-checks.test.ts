@@ -246,6 +246,19 @@ describe("a gate before an MCP server", () => {
     expect(new Set(hashes).size, "_meta alone is no change").toBe(5);
   });
 
+  it("says which tool it blocks, in visible characters", async () => {
+    let told = "";
+    const { gate } = open({
+      isAccepted: async () => false,
+      tell: (text) => {
+        told += text;
+      },
+    });
+    gate.fromClient({ id: 1, method: "tools/list" });
+    await gate.fromServer({ id: 1, result: { tools: [{ name: "pay\n\u001b[2J" }] } });
+    expect(told).toMatch(/^Blocked by Countersign: [^\n]+ pay⟨U\+000A⟩⟨U\+001B⟩\[2J since [^\n]+\n$/);
+  });
+
   const modern = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": { elicitation: { url: {} } },
@@ -274,17 +287,24 @@ describe("a gate before an MCP server", () => {
       },
     });
     const answers: McpMessage[] = [];
-    const params = { name: "pay", arguments: {}, ...more };
+    let told = "";
+    const tell = (text: string) => {
+      told += text;
+    };
+    const params = { name: "pay\n\u001b[2J", arguments: {}, ...more };
     const take = (message: McpMessage) => {
       const { id, result } = message;
       if (result?.["resultType"] !== "input_required") return void answers.push(message);
       const requestState = result["requestState"] as string;
       gate.fromClient({ id: `${id}+`, method: "tools/call", params: { ...params, requestState } });
     };
-    const { gate, sent } = open({ service, isAsked: () => true }, take);
+    const { gate, sent } = open({ service, isAsked: () => true, tell }, take);
     gate.fromClient({ id: "call", method: "tools/call", params });
     await gate.fromServer({ id: sent[0]?.id ?? "", result: { tools: [] } });
     await expect.poll(() => waitedMs).toBe(Math.min(patienceMs, 600_000));
+    expect(told, "in the operator's terminal").toMatch(
+      /^A human has to approve the tool pay⟨U\+000A⟩⟨U\+001B⟩\[2J\. [^\n]+\n {2}https:[^\n]+\/x\n$/,
+    );
     const isAnswered = patienceMs < 600_000;
     await expect
       .poll(() => answers.filter(({ result }) => result !== undefined))

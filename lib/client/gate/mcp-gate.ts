@@ -15,6 +15,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
+import { toVisibleText } from "#lib/protocol/text/display-text";
 import {
   askOnce,
   cancelAmended,
@@ -186,7 +187,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     const judged: JsonValue[] = [];
     for (const tool of tools) {
       const change = isJsonObject(tool) ? await findChange(tool) : null;
-      if (change !== null) tell(`${change}\n`);
+      if (change !== null) tell(`${toVisibleText(change)}\n`);
       // A description is read by the model: the new one must not reach it.
       judged.push(change === null || !isJsonObject(tool) ? tool : blockTool(tool, change));
     }
@@ -259,7 +260,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     } catch (error) {
       if (error instanceof ServerError) return ends.toClient({ id: call.id, error: error.error });
       const why = error instanceof Error ? error.message : String(error);
-      tell(`${call.tool}: ${why}\n`);
+      tell(`${toVisibleText(`${call.tool}: ${why}`)}\n`);
       if (!call.isGone)
         refuse(call, error instanceof NotApprovedError ? why : `Not run, or not attested: ${why}`);
     }
@@ -282,7 +283,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   async function showAndWait(call: Call, request: AuthorizationRequest): Promise<boolean> {
     const { approval_url, confirmation_code, request_id } = request;
     const { signal } = call.ended;
-    const message = `A human has to approve the tool ${call.tool}. Confirmation code: ${confirmation_code}`;
+    const message = `A human has to approve the tool ${toVisibleText(call.tool)}. Confirmation code: ${confirmation_code}`;
     tell(`${message}\n  ${approval_url}\n`);
     const url = { mode: "url", message, url: approval_url };
     const [stop, over] = [new AbortController(), new AbortController()];
