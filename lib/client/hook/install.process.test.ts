@@ -336,6 +336,19 @@ describe("hook install", () => {
     expect(words).toContain("a&lt;b");
   });
 
+  it("leaves a file of the status line with comments as it is, and installs the hook", async () => {
+    const own = path.join(around.home, "commented");
+    const file = path.join(own, ".copilot/settings.json");
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, "{ // mine\n}");
+    const machine = { ...nodeMachine(undefined), home: own };
+    const io = { machine, serviceUrl: around.service.base, hookPrograms: { "countersign-hook.cjs": "" } };
+    const options = ["--agent", "coder", "--key-file", keyFile, "--dialect", "copilot", "--yes"];
+    const ended = await runClientHere(["hook", "install", ...options, "--to", path.join(own, "to")], io);
+    expect(ended).toMatchObject({ code: 0, err: expect.stringContaining("no status line was added") });
+    expect(await readFile(file, "utf8")).toBe("{ // mine\n}");
+  });
+
   it.each([
     [["--dialect", "gemini", "--match", "Write"], "matches no tool with --dialect gemini"],
     [["--defer", "--run-as", "gate"], "--defer doesn't work with --run-as"],

@@ -425,7 +425,14 @@ const toText = (settings: JsonObject | null) => `${JSON.stringify(settings, null
 
 async function addStatusFile(io: ClientIo, file: string, path: readonly string[]): Promise<Settings> {
   const before = await readSettings(io, file);
-  const now = parseSettings(file, before);
+  let now: JsonObject | null;
+  try {
+    now = parseSettings(file, before);
+  } catch {
+    // The hook itself is in another file.
+    io.tell(`Warning: ${toVisibleText(file)} is not plain JSON: no status line was added. See /docs/hook\n`);
+    return { file, before, after: before };
+  }
   const shown = addStatusLine(now, path);
   return { file, before, after: shown === now ? before : toText(shown) };
 }
