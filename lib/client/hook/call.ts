@@ -87,7 +87,7 @@ const maxToolName = 128;
 export const readTimeout = (command: Command) => readCount(command, "timeout") ?? usualTimeoutSeconds;
 
 /** The same before and after the call, but for what is attested, or the request would not be found again. */
-async function describeCall({ command, call, isDeferring }: Hook): Promise<GatedAction> {
+async function describeCall({ command, call, isDeferring, timeoutSeconds }: Hook): Promise<GatedAction> {
   const { line } = command;
   const agent_slug = readAgent(command);
   if ([...call.tool].length > maxToolName) throw new Error("the tool's name is too long to be attested");
@@ -98,7 +98,10 @@ async function describeCall({ command, call, isDeferring }: Hook): Promise<Gated
     action: `Use the tool ${call.tool}`,
     tool: call.tool,
     context: readContext(line.values.context),
-    expires_in_minutes: readCount(command, "expires-in") ?? (isDeferring ? longestExpiryMinutes : undefined),
+    // The hook gives up then: the page must not promise people more time.
+    expires_in_minutes:
+      readCount(command, "expires-in") ??
+      (isDeferring ? longestExpiryMinutes : Math.min(Math.ceil(timeoutSeconds / 60), longestExpiryMinutes)),
     required_level: readLevel(single(line, "level")),
     approvals_required: readCount(command, "approvals"),
     ...readAmendable(command, call),

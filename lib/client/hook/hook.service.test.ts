@@ -265,7 +265,10 @@ describe("a tool call", () => {
     expect(answerOf(late)).toEqual({
       hookSpecificOutput: claudeAnswer("deny", expect.stringContaining("within 1 seconds")),
     });
-    expect(await list("authorizations", agent)).toMatchObject([{ status: "cancelled" }]);
+    const [asked] = await list("authorizations", agent);
+    expect(asked).toMatchObject({ status: "cancelled" });
+    const { created_at, expires_at } = asked;
+    expect(Date.parse(expires_at) - Date.parse(created_at), "no longer than the hook waits").toBe(60_000);
   });
 
   it("is deferred, and runs after hours when a human has approved it meanwhile", async () => {
@@ -563,7 +566,7 @@ describe("other agents", () => {
 
   it("Gemini: finds the approval of a call after one whose request is forgotten", async () => {
     const { agent, argv } = newCall(folder);
-    const gemini = [...argv, "--dialect", "gemini"];
+    const gemini = [...argv, "--dialect", "gemini", "--expires-in", "10"];
     const event = (hook_event_name: string) =>
       JSON.stringify({
         ...{ session_id: "g", cwd: folder, hook_event_name },
