@@ -194,10 +194,10 @@ async function runGate(
   );
   const report = (error: Error) => io.tell(`countersign: ${toVisibleText(error.message)}\n`);
   const send = () =>
-    sendRecords(spool, { service, agentKey, signal: AbortSignal.timeout(sendMs) }).then(
-      async () => io.tell((await readTrouble(spool)) ?? ""),
-      report,
-    );
+    sendRecords(spool, { service, agentKey, signal: AbortSignal.timeout(sendMs) }).then(async () => {
+      const trouble = await readTrouble(spool);
+      if (trouble !== null) io.tell(`${toVisibleText(trouble)}\n`);
+    }, report);
   const ended = new Promise<"client" | "server">((resolve) => {
     ends.client.onclose = () => resolve("client");
     ends.server.onclose = () => resolve("server");

@@ -281,7 +281,7 @@ describe("what the service refuses", () => {
   it("is said, and kept until the key may", async () => {
     const { end, list, later } = startMachine();
     const refused = await end("one", fetchFrom(test), hookKey);
-    expect(refused).toMatchObject({ code: 0, err: expect.stringContaining("1 calls are not recorded yet") });
+    expect(refused).toMatchObject({ code: 0, err: expect.stringContaining("1 call isn't recorded yet") });
     expect(answerOf(refused)).toEqual({ systemMessage: expect.stringContaining("hook") });
     later();
     expect(await end("two")).toEqual({ code: 0, out: "", err: "" });

@@ -150,7 +150,8 @@ async function isAway(spool: Spool, { service }: Sending): Promise<boolean> {
 export async function readTrouble(spool: Spool): Promise<string | null> {
   const away = await readAway(spool);
   if (away === null || away.why === null) return null;
-  return `Countersign: ${await countWaiting(spool)} calls are not recorded yet: ${away.why}`;
+  const waiting = await countWaiting(spool);
+  return `Countersign: ${waiting} ${waiting === 1 ? "call isn't" : "calls aren't"} recorded yet: ${away.why}`;
 }
 
 const locked = new Set<string>();
