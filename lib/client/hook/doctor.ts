@@ -126,6 +126,8 @@ async function examineHook(
     const problem = await tryHook(io, agents[dialect], text);
     const said = problem === null ? "blocks a call" : `doesn't answer a call: ${problem}`;
     add(problem === null ? "ok" : "fault", `${name}: started as ${name} starts it, it ${said}`);
+    const { hint } = agents[dialect];
+    if (hint !== undefined) add("warning", hint);
   }
   await compareProgram(io, program, add);
   const reach = readReach(hook, dialect);
@@ -184,5 +186,5 @@ async function examineKey(hook: Command, isOthers: boolean, isRecording: boolean
   const waiting = await countWaiting(spool);
   const trouble = await readTrouble(spool);
   if (waiting > 0)
-    add(trouble === null ? "warning" : "fault", trouble ?? `${waiting} recorded calls wait to be sent`);
+    add(trouble === null ? "warning" : "fault", trouble ?? `recorded calls that wait to be sent: ${waiting}`);
 }

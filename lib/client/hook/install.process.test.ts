@@ -346,6 +346,8 @@ describe("hook install", () => {
     const options = ["--agent", "coder", "--key-file", keyFile, "--dialect", "copilot", "--yes"];
     const ended = await runClientHere(["hook", "install", ...options, "--to", path.join(own, "to")], io);
     expect(ended).toMatchObject({ code: 0, err: expect.stringContaining("no status line was added") });
+    expect(ended.out, "checks the agent that was installed").toMatch(/--check --dialect copilot$/m);
+    expect(ended.err).toContain(`see ${around.service.base}/docs/hook`);
     expect(await readFile(file, "utf8")).toBe("{ // mine\n}");
   });
 
@@ -616,7 +618,8 @@ describe("countersign doctor", () => {
     await writeFile(settings(), text.replaceAll(from, to));
   };
   beforeEach(async () => {
-    await rm(inHome("examined"), { recursive: true, force: true });
+    // A helper of the last test may still write there.
+    await rm(inHome("examined"), { recursive: true, force: true, maxRetries: 5 });
     await mkdir(inHome("examined"));
   });
   const installThere = (argv: string[]) =>
@@ -628,8 +631,10 @@ describe("countersign doctor", () => {
   it("says what an installed hook sees, and who can read its key", async () => {
     expect((await examine()).out).toMatch(/^warning {2}no agent of this user or machine has the hook/);
     await installThere(["--ask", "Bash"]);
+    await installThere(["--ask", "Bash", "--dialect", "codex"]);
     const { code, out } = await examine();
     expect(code).toBe(0);
+    expect(out).toMatch(/^warning {2}Codex skips a new hook until you trust it/m);
     expect(out).toMatch(/^ok {7}Claude Code: a hook in .*settings\.json$/m);
     expect(out).toMatch(/^ok {7}Claude Code: started as Claude Code starts it, it blocks a call$/m);
     expect(out).toMatch(/^warning {2}Claude Code: pass unseen: Write, .*WebFetch/m);

@@ -270,8 +270,11 @@ export async function installHook(command: Command): Promise<void> {
       const mode = (await io.machine.readMode(file)) ?? forAll.file;
       await io.machine.writeFile(file, after, { ...forAll, file: mode });
     }
+    const checked = (["dialect", "settings"] as const).flatMap((name) =>
+      (line.values[name] ?? []).map((value) => ` --${name} ${quote(toAbsolute(command, name, value))}`),
+    );
     io.print(
-      "\nInstalled. Restart the agent, then prove that it is live: countersign hook install --check\n",
+      `\nInstalled. Restart the agent, then prove that it is live: countersign hook install --check${checked.join("")}\n`,
     );
   } else io.print("\nNothing is written yet. To write it, add --yes.\n");
   io.print(plan.start);
@@ -346,7 +349,7 @@ async function makePlan(command: Command): Promise<Plan> {
   };
   // Named settings may be of another home.
   const hasOwnFile = statusFile !== undefined && single(line, "settings") === undefined;
-  const more = hasOwnFile ? [await addStatusFile(io, `${machine.home}/${statusFile}`, statusPath)] : [];
+  const more = hasOwnFile ? [await addStatusFile(command, `${machine.home}/${statusFile}`, statusPath)] : [];
   const after = agent.plugin?.([...prefix, ...words]) ?? (agent.isToml ? makeToml() : makeSettings());
   const [node = "", program = "", ...rest] = words;
   const serving = port === undefined ? null : [node, program, "serve", "--port", String(port), ...rest];
@@ -423,14 +426,16 @@ const readSettings = async (io: ClientIo, file: string) =>
   (await io.isFile(file)) ? utf8Decode(await io.readFile(file)) : "";
 const toText = (settings: JsonObject | null) => `${JSON.stringify(settings, null, 2)}\n`;
 
-async function addStatusFile(io: ClientIo, file: string, path: readonly string[]): Promise<Settings> {
+async function addStatusFile(command: Command, file: string, path: readonly string[]): Promise<Settings> {
+  const { io } = command;
   const before = await readSettings(io, file);
   let now: JsonObject | null;
   try {
     now = parseSettings(file, before);
   } catch {
     // The hook itself is in another file.
-    io.tell(`Warning: ${toVisibleText(file)} is not plain JSON: no status line was added. See /docs/hook\n`);
+    const why = `${toVisibleText(file)} is not plain JSON`;
+    io.tell(`Warning: ${why}: no status line was added. See ${connect(command).baseUrl}/docs/hook\n`);
     return { file, before, after: before };
   }
   const shown = addStatusLine(now, path);
@@ -544,7 +549,8 @@ function describeReach({ io, line }: Command): void {
   if (line.flags.has("defer")) io.print(`\n${deferringElsewhere}\n`);
 }
 
-async function warn({ io, line }: Command, { sudoers }: Plan): Promise<void> {
+async function warn(command: Command, { sudoers }: Plan): Promise<void> {
+  const { io, line } = command;
   const keyFile = single(line, "key-file") ?? "";
   const mode = await io.machine.readMode(keyFile);
   if (mode === null) io.tell(`Warning: ${toVisibleText(keyFile)} isn't there.\n`);
@@ -553,7 +559,7 @@ async function warn({ io, line }: Command, { sudoers }: Plan): Promise<void> {
   const user = single(line, "run-as");
   if (user === undefined)
     io.tell(
-      "Warning: commands that the agent runs as your user can read this key and change these files. --run-as and --system prevent that: see /docs/hook\n",
+      `Warning: commands that the agent runs as your user can read this key and change these files. --run-as and --system prevent that: see ${connect(command).baseUrl}/docs/hook\n`,
     );
   else
     io.tell(
