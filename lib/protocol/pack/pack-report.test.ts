@@ -74,7 +74,7 @@ describe("the report of an evidence pack", () => {
     ],
     [
       PACK_VERSION,
-      "eaaa4a1d2f6a30a800ff650b0417c39b2e1434a3fd262f0562c2738daf5804f8",
+      "9df6bc8795e11371586d34cf101b08e9c2761f472980a81279e9c790d94d2382",
       "ecb8611feb7994821b009d8b298b57114fdc5b2bcfc83b15fd3dc32b11f7284e",
     ],
   ] as const)("is that of version %d, to the byte, and so is the manifest", (version, ...digests) => {

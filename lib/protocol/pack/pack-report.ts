@@ -223,8 +223,9 @@ const brandStyle = `
 .brand{display:flex;align-items:center;gap:.6rem;color:#1f4690;font-weight:600;border-bottom:2px solid #1f4690;
 padding-bottom:.6rem}.brand svg{width:2rem;height:2rem}body{max-width:76rem}th{color:#1f4690}
 .amount{white-space:nowrap;display:block;text-align:right;font-variant-numeric:tabular-nums}
-.test{color:#8a5300;font-weight:700}@page{size:A4 landscape;margin:12mm}
-@media print{body{font-size:12px;max-width:none}table{font-size:10.5px}h2{break-after:avoid}.scroll{overflow:visible}}`;
+.test{color:#8a5300;font-weight:700}td:has(.foreign:not(:empty)){min-width:7em}@page{size:A4 landscape;margin:12mm}
+@media print{body{font-size:12px;max-width:none}table{font-size:10.5px}h2{break-after:avoid}.scroll{overflow:visible}
+td:has(.foreign:not(:empty)){min-width:5em}}`;
 
 const brand = `<header class="brand"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#1f4690"/><path d="M7 17.5l4.5 4.5L20 11" fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/><path d="M15.5 20.2l1.8 1.8L26 11" fill="none" stroke="#9dbcff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/></svg>Countersign</header>
 `;
