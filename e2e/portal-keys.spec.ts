@@ -83,6 +83,13 @@ test("makes, rotates and revokes a key by keyboard and mouse", { tag: "@smoke" }
   expect([await statusOf(first), await statusOf(second)]).toEqual([200, 401]);
   await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
   await expect(page.getByText("Revoked", { exact: true })).toBeVisible();
+
+  // A coding agent gets a name of its own beside the agent that the sample made.
+  await page.getByLabel("Name", { exact: true }).fill("coder");
+  for (const box of await page.getByRole("group", { name: "Permissions" }).getByRole("checkbox").all())
+    await box.setChecked((await box.getAttribute("value")) === "hook");
+  await page.getByRole("button", { name: "Create key", exact: true }).click();
+  await expect(page.getByText(/hook install --url \S+ --agent coder-[0-9a-f]{8} /)).toBeVisible();
 });
 
 test("a colleague joins by invitation, and is removed again", async ({ page, browser }) => {

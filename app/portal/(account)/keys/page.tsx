@@ -26,7 +26,7 @@ export const metadata: Metadata = { title: "Keys" };
 const pageSize = 20;
 
 /** No other organization has a name that ends in 32 random bits. */
-const newAgentSlug = (random: (length: number) => Uint8Array) => `invoice-bot-${hexEncode(random(4))}`;
+const newSlug = (name: string, random: (length: number) => Uint8Array) => `${name}-${hexEncode(random(4))}`;
 
 interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
@@ -39,7 +39,7 @@ export default async function KeysPage({ searchParams }: PageProps) {
   const usage = await readKeyUsage(context, person);
   const isOwner = membership.role === "owner";
   const mayOperate = mayAct(membership.role, "operate");
-  const [slug = newAgentSlug(context.random)] = await listAgentSlugs(context, person);
+  const [slug = newSlug("invoice-bot", context.random)] = await listAgentSlugs(context, person);
   const samples = writeOwnSamples(app.env.baseUrl, slug);
   return (
     <PortalPage organizationId={person.organizationId}>
@@ -97,7 +97,8 @@ export default async function KeysPage({ searchParams }: PageProps) {
             isOwner={isOwner}
             mayLimit={mayAct(membership.role, "limit")}
             samples={samples}
-            hookSteps={hookSteps(app.env.baseUrl, slug)}
+            // A coding agent's calls don't go into the record of another agent.
+            hookSteps={hookSteps(app.env.baseUrl, newSlug("coder", context.random))}
           />
         </Card>
       ) : null}
