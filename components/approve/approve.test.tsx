@@ -360,6 +360,12 @@ describe("blocks", () => {
       ["; rm -rf /"],
     ],
     ["Bash", { command: `${"true\n".repeat(7)}rm -rf /` }, ["true … Cut."], ["rm -rf /"]],
+    [
+      "Bash",
+      { command: `set -e\n\ncd /srv\nrm -rf data\n${"make again\n".repeat(9)}` },
+      ["set -e cd /srv rm -rf data make again", "again … Cut."],
+      [],
+    ],
   ])("say first and large what the tool %s would run with %j", (tool, context, first, below) => {
     const view = makeView();
     const request = { ...view.request, action: `Use the tool ${tool}`, tool };

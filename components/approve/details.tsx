@@ -1,6 +1,6 @@
 /** The details of a request, in the order in which a person decides about them, each with the look that fits it. */
 import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
-import { deriveTitle, listRun, shorten } from "#lib/protocol/record/title";
+import { deriveTitle, listRun } from "#lib/protocol/record/title";
 
 export interface Detail {
   id: string;
@@ -15,6 +15,7 @@ export interface Detail {
 
 /** A sentence or two; what is longer would fill a phone's screen in large type. */
 export const largeLength = 160;
+const largeLines = 6;
 
 /** Digests, ids, keys and encoded data: read character by character, if at all. */
 const isCode = (value: string) => /^[!-~]{24,}$/.test(value) && /\d/.test(value);
@@ -42,7 +43,16 @@ const toTitled = ({ action, tool = null, context = null }: Described) => ({ acti
 export const writeTitle = (described: Described): string => deriveTitle(toTitled(described));
 
 /** A screen's worth of a command or a change; the rest would push the decision off a phone. */
-const isShort = (value: string) => value.length <= largeLength && value.split("\n").length <= 6;
+const isShort = (value: string) => value.length <= largeLength && value.split("\n").length <= largeLines;
+
+/** The lines that it begins with, because the first alone is often `set -e` or `cd`; cut at a word. */
+function cut(value: string): string {
+  const lines = value.split("\n").filter((line) => line.trim() !== "");
+  const whole = lines.slice(0, largeLines).join("\n").trim();
+  const start = [...whole].slice(0, largeLength).join("");
+  const end = start === whole ? whole.length : start.search(/\s\S*$/);
+  return `${end > largeLength / 2 ? start.slice(0, end) : start} …`;
+}
 
 /**
  * Calls of hooks begin with what they run; then amounts and recipients, with the action; below it the rest, and the whole of what
@@ -57,7 +67,7 @@ export function splitDetails(described: Described) {
       {
         ...detail,
         look: "run",
-        ...(!isShort(detail.value) && { excerpt: shorten(detail.value, largeLength) }),
+        ...(!isShort(detail.value) && { excerpt: cut(detail.value) }),
       },
     ];
   });

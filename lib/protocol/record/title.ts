@@ -37,15 +37,15 @@ const readName = (name: string) =>
 const patchStart = "*** Begin Patch";
 
 /** The first line that says something, masked and cut at a word. */
-export function shorten(text: string, max = maxTitle): string {
+function shorten(text: string): string {
   const lines = text.split("\n").filter((one) => one.trim() !== "" && one.trim() !== patchStart);
   const line = (lines[0] ?? "").trim();
   const masked = maskSecrets(line.replace(/^\*\*\* /, ""));
   const isWhole = line === text.trim();
-  if ([...masked].length <= max) return isWhole ? masked : `${masked} …`;
-  const cut = [...masked].slice(0, max).join("");
+  if ([...masked].length <= maxTitle) return isWhole ? masked : `${masked} …`;
+  const cut = [...masked].slice(0, maxTitle).join("");
   const end = cut.lastIndexOf(" ");
-  return `${end > max / 2 ? cut.slice(0, end) : cut} …`;
+  return `${end > maxTitle / 2 ? cut.slice(0, end) : cut} …`;
 }
 
 interface Titled {
