@@ -45,6 +45,8 @@ import {
   type GivingPlaces,
   type GrownPlaces,
   type KnownPlaces,
+  type PlaceReaders,
+  placeReadersWithin,
   type ReadablePlaces,
 } from "./positions";
 
@@ -389,12 +391,12 @@ export async function sequence(
   before: Omit<KnownHead, "places"> & { places: ReadablePlaces },
   items: readonly QueuedEntry[],
   { keys, random }: Pick<Signing, "keys" | "random">,
-  executor: Executor,
+  read: PlaceReaders,
 ): Promise<Sequenced> {
   const places = await assignPositions(
     before.places,
     items.map(({ item }) => item),
-    executor,
+    read,
     random,
   );
   const sealed = await sealAll(items, places);
@@ -469,7 +471,7 @@ export async function sequenceLocked(
   const { places } = before;
   const { admitted, refused } = await admitAll(tx, batch, before.active);
   if (admitted.length === 0) return { refused, sequenced: null, places };
-  const sequenced = await sequence(before, admitted.toSorted(byRules), signing, tx);
+  const sequenced = await sequence(before, admitted.toSorted(byRules), signing, placeReadersWithin(tx));
   await pipeline(
     () => storeSequenced(sequenced, () => storeWithin(tx, sequenced.append, callsBesides(sequenced))),
     async () => {

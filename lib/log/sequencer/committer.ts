@@ -26,7 +26,13 @@ import {
 import { type Outcome, type QueuedEntry, SigningKeyChanged } from "./entry";
 import { ForkGuardError, type SignedHead } from "./fork-guard";
 import { HeadLockAway } from "./head-lock";
-import { createKnownPlaces, foreseePlaces, type KnownPlaces, rememberPlaces } from "./positions";
+import {
+  createKnownPlaces,
+  type createPlaceReaders,
+  foreseePlaces,
+  type KnownPlaces,
+  rememberPlaces,
+} from "./positions";
 
 /** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
 class UncertainCommit extends Error {}
@@ -82,6 +88,7 @@ export interface Committer {
 /** `onCommit`: called with each head after its commit, and after the lock's and the fork guard's note of it. */
 export function createCommitter(
   dependencies: Signing & { database: Database },
+  readers: ReturnType<typeof createPlaceReaders>,
   onCommit: (head: CommittedHead) => void,
 ): Committer {
   const { database, guard, lock } = dependencies;
@@ -135,7 +142,7 @@ export function createCommitter(
   ): Promise<Outcome[]> {
     sent = null;
     guard.check(toSigned(base));
-    const sequenced = await sequence(base, batch, dependencies, database.db);
+    const sequenced = await sequence(base, batch, dependencies, readers);
     if (mayBeFollowed) sent = sequenced;
     await sendSequenced(sequenced, before);
     // The head before is noted before this one is.

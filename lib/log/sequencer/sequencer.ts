@@ -29,7 +29,7 @@ import {
 } from "./entry";
 import { checkHead, type ForkGuard, ForkGuardError } from "./fork-guard";
 import type { HeadLock } from "./head-lock";
-import { readNextPlace } from "./positions";
+import { createPlaceReaders, readNextPlace } from "./positions";
 
 /*
  * Items that need their place for something that takes long (a zero-knowledge proof) before they are signed. Such an
@@ -202,9 +202,10 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   let underway: { answered: Promise<void>; size: number } | null = null;
   let wake = () => {};
   const refusedOwners = createQuarantine();
-  const committer = createCommitter(dependencies, tellListeners);
+  const readers = createPlaceReaders(database);
+  const committer = createCommitter(dependencies, readers, tellListeners);
   const preparing = createPreSigning(
-    (item) => readNextPlace(item, committer.places(), database.db, dependencies.random),
+    (item) => readNextPlace(item, committer.places(), readers, dependencies.random),
     enqueue,
   );
 
