@@ -30,7 +30,7 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
     >
       <div className="mx-auto flex max-w-2xl flex-col gap-2 sm:px-6">
         <div className="flex items-baseline justify-between gap-3 text-sm">
-          <p className="line-clamp-2 min-w-0 font-medium">
+          <p className="line-clamp-3 min-w-0 font-medium">
             <AgentText value={title} hideWarnings />
             {title === action || tool === undefined ? null : (
               <span className="font-normal text-muted">

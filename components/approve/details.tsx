@@ -1,6 +1,6 @@
 /** The details of a request, in the order in which a person decides about them, each with the look that fits it. */
 import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
-import { deriveTitle, listRun } from "#lib/protocol/record/title";
+import { chooseLines, deriveTitle, listRun } from "#lib/protocol/record/title";
 
 export interface Detail {
   id: string;
@@ -45,10 +45,12 @@ export const writeTitle = (described: Described): string => deriveTitle(toTitled
 /** A screen's worth of a command or a change; the rest would push the decision off a phone. */
 const isShort = (value: string) => value.length <= largeLength && value.split("\n").length <= largeLines;
 
-/** The lines that it begins with, because the first alone is often `set -e` or `cd`; cut at a word. */
+/** Its most telling lines; a long one is cut at a word. */
 function cut(value: string): string {
   const lines = value.split("\n").filter((line) => line.trim() !== "");
-  const whole = lines.slice(0, largeLines).join("\n").trim();
+  const whole = chooseLines(lines, (some) => isShort(some.join("\n")))
+    .join("\n")
+    .trim();
   const start = [...whole].slice(0, largeLength).join("");
   const end = start === whole ? whole.length : start.search(/\s\S*$/);
   return `${end > largeLength / 2 ? start.slice(0, end) : start} …`;

@@ -89,7 +89,7 @@ describe("a recorded call", () => {
       client: { instance: expect.stringMatching(/^hook-[0-9a-f]{16}$/), sequence: 1 },
       client_gap: false,
       metadata: {
-        title: "curl -H 'Authorization: Bearer •••' https://example.com …",
+        title: "curl -H 'Authorization: Bearer •••' https://example.com · echo •••",
         outcome: "completed",
         at: expect.stringMatching(/^\d{4}-.*Z$/),
         session: "session-1",

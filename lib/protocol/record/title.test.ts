@@ -1,21 +1,45 @@
 import { expect, it } from "vitest";
 import { deriveTitle, listRun } from "./title";
 
+const long = `echo ${"word ".repeat(30)}`.trim();
 const bash = { action: "Use the tool Bash", tool: "Bash" };
 
 it.each([
   [{ description: "Run tests", command: "npm test" }, "npm test"],
-  [{ command: "\ncd app\nnpm test\n" }, "cd app …"],
-  [{ "command (1 of 2)": "make all", "command (2 of 2)": "x" }, "make all"],
+  [{ command: "\ncd app\nnpm test\n" }, "cd app · npm test"],
+  // A comment stays apart from what runs after it.
+  [{ command: "ls # all\nrm -rf data" }, "ls # all · rm -rf data"],
+  [
+    { command: `#!/bin/sh\nset -eu -o pipefail\n# Tidy\ncd /srv\n\nrm -rf *\n${long}` },
+    "cd /srv · rm -rf * … and 4 more lines",
+  ],
+  [{ command: `cd /srv/${"a/".repeat(40)}\nexport A="b c"\nrm -rf data` }, "rm -rf data … and 2 more lines"],
+  [{ command: `A=$(rm -rf data)\n${long}` }, "A=$(rm -rf data) … and 1 more line"],
+  [{ command: `A=1 rm -rf data\n${long}` }, "A=1 rm -rf data … and 1 more line"],
+  [{ command: `cd /srv; rm -rf data\n${long}` }, "cd /srv; rm -rf data … and 1 more line"],
+  [{ command: `set -e; rm -rf data\n${long}` }, "set -e; rm -rf data … and 1 more line"],
+  [{ command: `cd /srv/${"a/".repeat(40)} && rm -rf data` }, "… rm -rf data"],
+  [{ command: `cd /srv && ${"a ".repeat(50)}\nls` }, `… ${"a ".repeat(39)}… and 1 more line`],
+  [{ command: `# ${"a ".repeat(50)}\nset -x` }, `# ${"a ".repeat(39)}… and 1 more line`],
+  [{ "command (01/2)": "make all\n", "command (02/2)": "make x" }, "make all · make x"],
+  [{ command: "export TOKEN\ncurl --token abcd1234\nmake" }, "export TOKEN · curl --token ••• · make"],
   [{ file_path: "/srv/app/main.ts" }, "/srv/app/main.ts"],
   [{ amount: "5" }, "5"],
   [
     { command: "curl -u x --token abcd1234efgh https://example.com" },
     "curl -u x --token ••• https://example.com",
   ],
-  [{ command: `echo ${"word ".repeat(30)}` }, `echo ${"word ".repeat(14)}word …`],
+  [{ command: long }, `echo ${"word ".repeat(14)}word …`],
   [{ command: '["bash","-lc","git push"]' }, "bash -lc git push"],
-  [{ command: "*** Begin Patch\n*** Update File: /srv/a.ts\n@@" }, "Update File: /srv/a.ts …"],
+  [
+    { command: "*** Begin Patch\n*** Update File: /srv/a.ts\n@@" },
+    "Update File: /srv/a.ts … and 1 more line",
+  ],
+  [
+    { input: "*** Begin Patch\n*** Update File: a\n@@\n-x\n*** Delete File: b\n*** End Patch\n" },
+    "Update File: a · Delete File: b … and 2 more lines",
+  ],
+  [{ input: "*** Begin Patch\n" }, bash.action],
   [{ command: "str_replace", path: "/srv/a.ts", old_str: "1", new_str: "2" }, "str_replace /srv/a.ts"],
   [{ CommandLine: "git push", Cwd: "/srv" }, "git push"],
   [{ chars: "yes", session_id: "3" }, "yes"],
@@ -26,6 +50,11 @@ it.each([
   [{}, bash.action],
 ] as [Record<string, string>, string][])("%j says %j", (context, title) => {
   expect(deriveTitle({ ...bash, context })).toBe(title);
+});
+
+it("counts the lines that it doesn't read either", () => {
+  const context = { command: `${"#\n".repeat(3_000)}rm -rf data` };
+  expect(deriveTitle({ ...bash, context })).toBe(`#${" · #".repeat(19)} … and 2,981 more lines`);
 });
 
 it("is the action wherever that says more than the tool, or nothing else is shown", () => {

@@ -3,7 +3,7 @@
  * details that only the organization and its approvers see. Signed, matched and approved is the action itself.
  */
 import { canonicalJson, isJsonObject } from "#lib/protocol/encoding/canonical-json";
-import { toVisibleText } from "#lib/protocol/text/display-text";
+import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { maskSecrets } from "#lib/protocol/text/mask-secrets";
 
 const maxTitle = 80;
@@ -26,26 +26,78 @@ const changes = [
 /** A hook's action, which names the tool and no more. */
 const isGeneric = (action: string, tool: string) => action === `Use the tool ${tool}`;
 
-/** Long values are split: "command (1 of 3)". */
+/** Long values are split: "command (01/3)". */
+const withoutPart = (name: string) => name.replace(/ \(.*\)$/, "");
+const isPartOf = (name: string, first: string) =>
+  name !== withoutPart(name) && withoutPart(name) === withoutPart(first);
+
 const readName = (name: string) =>
-  name
-    .replace(/ \(.*\)$/, "")
+  withoutPart(name)
     .replaceAll(/[^A-Za-z]/g, "")
     .toLowerCase();
 
-/** First line of a patch of Codex, which names no file. */
+/** First and last line of a patch of Codex, which name no file. */
 const patchStart = "*** Begin Patch";
+const patchEnds = /^\*\*\* (?:Begin|End) Patch\s*$/;
 
-/** The first line that says something, masked and cut at a word. */
+/** Comments, and options of a shell. */
+const isNoise = (line: string) => /^\s*(?:#|set(?: [-+\w]+)+\s*$)/.test(line);
+/** A folder to work in, or a value in which nothing runs. */
+const folder = /^\s*(?:cd|pushd) [^;&|`()<>]*$/;
+const value = /^\s*(?:export )?\w+=(?:"[^"`(]*"|'[^']*'|[^\s"'`();&|<>]*)\s*$/;
+const isPreparing = (line: string) => folder.test(line) || value.test(line);
+
+/**
+ * The lines that people need to see if not all fit: a harmless first line must not hide what follows. Comments go first, then
+ * what only prepares the line after it. At least one line, however long; the caller says that others are missing.
+ */
+export function chooseLines(lines: readonly string[], doesFit: (some: readonly string[]) => boolean) {
+  if (doesFit(lines)) return lines;
+  const acting = lines.filter((line) => !isNoise(line));
+  const some = acting.length > 0 ? acting : lines;
+  const first = Math.max(
+    0,
+    some.findIndex((line) => !isPreparing(line)),
+  );
+  const start = doesFit(some.slice(0, first + 1)) ? 0 : first;
+  let end = first + 1;
+  while (end < some.length && doesFit(some.slice(start, end + 1))) end += 1;
+  return some.slice(start, end);
+}
+
+/** No more of a long text is read for its title. */
+const maxSearched = 4_000;
+const isLong = (text: string) => [...text].length > maxTitle;
+
+function cutAtWord(text: string): string {
+  if (!isLong(text)) return text;
+  const cut = [...text].slice(0, maxTitle).join("");
+  const space = cut.lastIndexOf(" ");
+  return `${space > maxTitle / 2 ? cut.slice(0, space) : cut} …`;
+}
+
+/** Masked, and its lines with a sign between them that means nothing to a shell. */
 function shorten(text: string): string {
-  const lines = text.split("\n").filter((one) => one.trim() !== "" && one.trim() !== patchStart);
-  const line = (lines[0] ?? "").trim();
-  const masked = maskSecrets(line.replace(/^\*\*\* /, ""));
-  const isWhole = line === text.trim();
-  if ([...masked].length <= maxTitle) return isWhole ? masked : `${masked} …`;
-  const cut = [...masked].slice(0, maxTitle).join("");
-  const end = cut.lastIndexOf(" ");
-  return `${end > maxTitle / 2 ? cut.slice(0, end) : cut} …`;
+  const isPatch = text.startsWith(patchStart);
+  const listLines = (of: string) =>
+    of.split("\n").filter((line) => line.trim() !== "" && !patchEnds.test(line));
+  const searched = listLines(text.slice(0, maxSearched).trim());
+  const whole = text.length > maxSearched && searched.length > 1 ? searched.slice(0, -1) : searched;
+  const headers = whole.filter((line) => isPatch && line.startsWith("*** "));
+  const lines = (headers.length > 0 ? headers : whole).map((line) =>
+    maskSecrets(line.trim().replace(/^\*\*\* /, "")),
+  );
+  const join = (some: readonly string[]) => some.join(" · ");
+  const chosen = chooseLines(lines, (some) => !isLong(join(some)));
+  const shown = join(chosen);
+  // "cd /a/long/path && make": it would be all that is seen.
+  const [prepared = ""] = isLong(shown) ? (/^(.*?)&&/.exec(shown) ?? []) : [];
+  const title = cutAtWord(
+    isPreparing(prepared.slice(0, -2)) ? `… ${shown.slice(prepared.length).trim()}` : shown,
+  );
+  const more = listLines(text).length - chosen.length;
+  if (more === 0) return title;
+  return `${title.replace(/ …$/, "")} … and ${formatCount(more, "more line")}`;
 }
 
 interface Titled {
@@ -105,9 +157,12 @@ export function deriveTitle(titled: Titled): string {
   if (tool === null || context === null || !isGeneric(action, tool)) return action;
   const run = listRun(titled);
   const [main] = run.length > 0 ? run : Object.keys(context).filter((name) => context[name]?.trim());
-  const value = joinWords(main === undefined ? "" : (context[main] ?? "")).trim();
+  const parts = Object.keys(context).filter(
+    (name) => name === main || (main !== undefined && isPartOf(name, main)),
+  );
+  const value = joinWords(parts.map((name) => context[name] ?? "").join("")).trim();
   const file = run.find((name) => name !== main && files.includes(readName(name)));
   // A file editor's command: "create", "str_replace".
   const isVerb = file !== undefined && /^\w+$/.test(value);
-  return value === "" ? action : shorten(isVerb ? `${value} ${context[file]}` : value);
+  return shorten(isVerb ? `${value} ${context[file]}` : value) || action;
 }

@@ -14,7 +14,7 @@ const assigned =
   /((?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?)["']?\s*(?:[=:]\s*|\s))(["']?)(?!•)([^\s"'&;|]{4,})/gi;
 const bearer = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g;
 /** `https://user:secret@host`. */
-const inAddress = /(\w+:\/\/[^\s/:@]+:)[^\s/@]+(?=@)/g;
+const inAddress = /(\b\w+:\/\/[^\s/:@]+:)[^\s/@]+(?=@)/g;
 /** 32 characters or more of letters and digits without a word in them: keys in hex and Base64. */
 const opaque = /(?<![\w/.-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[A-Za-z0-9+/_=-]{32,}(?![\w/.-])/g;
 

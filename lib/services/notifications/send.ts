@@ -64,11 +64,13 @@ function describeMeans({ required_approvers, required_level }: ApprovalRequest) 
 const nameRequest = (requestId: string) => `(#${requestId.slice(requestId.indexOf("_") + 1).slice(0, 6)})`;
 
 const maxPayee = 60;
+/** Room for a call's title and the number of its other lines. */
+const maxCall = 120;
 
 /** Agents' words in a subject: never a link, and not all of it. */
-function shorten(text: string): string {
+function shorten(text: string, max: number): string {
   const characters = [...toUnlinkedText(text)];
-  return characters.length <= maxPayee ? characters.join("") : `${characters.slice(0, maxPayee).join("")}…`;
+  return characters.length <= max ? characters.join("") : `${characters.slice(0, max).join("")}…`;
 }
 
 /**
@@ -81,14 +83,14 @@ function describeSubject(
   isQuestion: boolean,
 ): string {
   const agent = toUnlinkedText(slug ?? "");
-  const to = payee === null ? "" : ` to ${shorten(payee)}`;
+  const to = payee === null ? "" : ` to ${shorten(payee, maxPayee)}`;
   const what =
     terms !== null
       ? `Standing approval, ${describeTerms(terms)}: `
       : amount === null
         ? ""
         : `${formatAmount(amount)}${to}: `;
-  return `${what}${isQuestion ? `a question to ${agent}` : `${agent} asks you`}${title === null ? "" : `: ${shorten(title)}`}`;
+  return `${what}${isQuestion ? `a question to ${agent}` : `${agent} asks you`}${title === null ? "" : `: ${shorten(title, maxCall)}`}`;
 }
 
 /** Null if there is nothing left to say: it is decided, or still waits, or was erased. */
