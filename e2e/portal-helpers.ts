@@ -57,6 +57,7 @@ export async function signInWithKey(page: Page, name: string): Promise<string> {
 export async function makeKey(page: Page, name: string, ...more: string[]): Promise<string> {
   await page.goto("/portal/keys");
   await page.getByLabel("Name", { exact: true }).fill(name);
+  if (more.length > 0) await page.getByRole("radio", { name: "Something else" }).check();
   for (const scope of more) await page.getByRole("checkbox", { name: new RegExp(`^${scope}`) }).check();
   await page.getByRole("button", { name: "Create key" }).click();
   return ((await page.getByTestId("secret").locator("code").textContent()) ?? "").trim();

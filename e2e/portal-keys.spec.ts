@@ -86,8 +86,8 @@ test("makes, rotates and revokes a key by keyboard and mouse", { tag: "@smoke" }
 
   // A coding agent gets a name of its own beside the agent that the sample made.
   await page.getByLabel("Name", { exact: true }).fill("coder");
-  for (const box of await page.getByRole("group", { name: "Permissions" }).getByRole("checkbox").all())
-    await box.setChecked((await box.getAttribute("value")) === "hook");
+  await expect(page.getByRole("checkbox", { name: "erase" })).toBeHidden();
+  await page.getByRole("radio", { name: "A coding agent’s hook asks" }).check();
   await page.getByRole("button", { name: "Create key", exact: true }).click();
   await expect(page.getByText(/hook install --url \S+ --agent coder-[0-9a-f]{8} /)).toBeVisible();
 });

@@ -73,17 +73,18 @@ export function Select({ className = "", ...rest }: ComponentProps<"select">) {
   return <select key={String(rest.defaultValue)} {...rest} className={`${control} ${className}`} />;
 }
 
-interface CheckboxProps extends Omit<ComponentProps<"input">, "type"> {
+interface CheckboxProps extends ComponentProps<"input"> {
+  readonly type?: "checkbox" | "radio";
   readonly label: ReactNode;
   readonly hint?: ReactNode;
 }
 
-export function Checkbox({ label, hint, className = "", ...rest }: CheckboxProps) {
+export function Checkbox({ label, hint, type = "checkbox", className = "", ...rest }: CheckboxProps) {
   return (
     <label className="flex min-h-11 cursor-pointer items-start gap-3 py-2">
       <input
         {...rest}
-        type="checkbox"
+        type={type}
         className={`mt-0.5 size-5 shrink-0 accent-[var(--accent-fill)] ${className}`}
       />
       <span>

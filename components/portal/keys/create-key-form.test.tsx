@@ -3,6 +3,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { hookSteps } from "#components/commands";
 import { writeOwnSamples } from "#components/portal/overview/write-own-samples";
+import { createKeyForm } from "#lib/api/schemas/portal";
 import { UseNewKey } from "./create-key-form";
 
 const render = (...scopes: string[]) =>
@@ -21,6 +22,16 @@ describe("a new key", () => {
     expect(page).toContain("hook install --url https://countersign.example --agent my-coder");
     expect(page).toContain("hook install --check");
     expect(page).not.toContain("/v1/");
+  });
+
+  it.each([
+    ["hook", ["hook"]],
+    ["attest", ["attest"]],
+    ["other", ["read"]],
+    ["constructor", ["read"]],
+  ])("for the purpose %s may do %j, whatever boxes are ticked", (purpose, scopes) => {
+    const form = { name: "new", lifetime_days: "90", per_day: "", purpose, scopes: "read" };
+    expect(createKeyForm.parse(form)).toMatchObject({ name: "new", scopes });
   });
 
   it("for anything else comes with the first calls of an agent", () => {

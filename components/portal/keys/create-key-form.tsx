@@ -9,10 +9,18 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { type OwnSample, OwnSamples } from "#components/portal/overview/own-samples";
 import { CodeBlock } from "#components/ui/code-block";
-import { describeControl, Field, Input, Select } from "#components/ui/field";
+import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
 import type { FormAction, FormState } from "#lib/api/schemas/form-state";
-import { keyLifetimesDays, ownerScopes, scopeNames, usualScopes } from "#lib/api/schemas/key-choices";
+import {
+  type KeyPurpose,
+  keyLifetimesDays,
+  keyPurposes,
+  ownerScopes,
+  type Scope,
+  scopeNames,
+  usualScopes,
+} from "#lib/api/schemas/key-choices";
 import type { CreatedKey } from "./key-dialogs";
 import { SecretReveal } from "./secret-reveal";
 
@@ -30,6 +38,73 @@ const scopeHints = {
   audit: "read the audit log, with names and IP addresses",
   scim: "for your company's directory: who your people are and what groups they are in. Choose it alone, and give it to nothing else.",
 } as const;
+
+const purposes: Record<KeyPurpose | "other", { label: string; hint: string }> = {
+  agent: { label: "An agent", hint: "records actions, requests approvals, registers itself, reads" },
+  hook: { label: "A coding agent’s hook", hint: "asks, and attests what was approved" },
+  hook_and_record: {
+    label: "A coding agent’s hook that records",
+    hint: "the same, and records calls that it asks nobody about",
+  },
+  attest: { label: "Attest only", hint: "records actions" },
+  traces: { label: "OpenTelemetry traces", hint: "records calls that traces report" },
+  directory: { label: "Your company’s directory", hint: "says who your people are, by SCIM" },
+  other: { label: "Something else", hint: "choose each permission" },
+};
+
+interface PermissionFieldsProps {
+  readonly state: FormState<CreatedKey>;
+  readonly isOwner: boolean;
+}
+
+/** One choice by what the key is for. Without JavaScript, too, the boxes show up for the last one alone. */
+function PermissionFields({ state, isOwner }: PermissionFieldsProps) {
+  const mayChoose = (scope: Scope) => isOwner || !ownerScopes.includes(scope);
+  const chosen = textValue(state, "purpose", "agent");
+  const ids = Object.keys(purposes) as (keyof typeof purposes)[];
+  return (
+    <div className="group flex flex-col gap-5">
+      <fieldset>
+        <legend className="font-medium text-[15px]">What is it for?</legend>
+        <div className="mt-1 grid gap-x-6 sm:grid-cols-2">
+          {ids.map((id) => {
+            const scopes: readonly Scope[] = id === "other" ? [] : keyPurposes[id];
+            if (!scopes.every(mayChoose)) return null;
+            const { label, hint } = purposes[id];
+            return (
+              <Checkbox
+                key={id}
+                type="radio"
+                name="purpose"
+                value={id}
+                label={label}
+                hint={
+                  <>
+                    {hint}
+                    {scopes.length === 0 ? null : (
+                      <span className="block font-mono">{scopes.join(", ")}</span>
+                    )}
+                  </>
+                }
+                defaultChecked={id === chosen}
+              />
+            );
+          })}
+        </div>
+      </fieldset>
+      <div className="group-has-[[name=purpose]:not([value=other]):checked]:hidden">
+        <ChoiceFields
+          name="scopes"
+          legend="Permissions"
+          hints={scopeHints}
+          offered={scopeNames.filter(mayChoose)}
+          chosen={listValue(state, "scopes", usualScopes)}
+          error={state.errors["scopes"]}
+        />
+      </div>
+    </div>
+  );
+}
 
 function LimitField({ state }: { readonly state: FormState<CreatedKey> }) {
   const error = state.errors["per_day"];
@@ -129,14 +204,7 @@ export function CreateKeyForm({
           </Field>
           {mayLimit ? <LimitField state={state} /> : null}
         </div>
-        <ChoiceFields
-          name="scopes"
-          legend="Permissions"
-          hints={scopeHints}
-          offered={isOwner ? scopeNames : scopeNames.filter((scope) => !ownerScopes.includes(scope))}
-          chosen={listValue(state, "scopes", usualScopes)}
-          error={state.errors["scopes"]}
-        />
+        <PermissionFields state={state} isOwner={isOwner} />
         <div>
           <SubmitButton>Create key</SubmitButton>
         </div>

@@ -40,6 +40,17 @@ export const usualScopes = scopeNames.filter(
   (scope) => !["hook", "record", "freeze", "audit", ...ownerScopes].includes(scope),
 );
 
+/** Permissions by what a key is for; the portal offers each as one choice. */
+export const keyPurposes = {
+  agent: usualScopes,
+  hook: ["hook"],
+  hook_and_record: ["hook", "record"],
+  attest: ["attest"],
+  traces: ["record"],
+  directory: ["scim"],
+} as const satisfies Record<string, readonly Scope[]>;
+export type KeyPurpose = keyof typeof keyPurposes;
+
 /** Days until a key expires; absent: it does not. */
 export const keyLifetimesDays = ["7", "30", "90", "365"] as const;
 /** Hours for which a rotated key still works. */

@@ -13,7 +13,9 @@ import { lifetimeSeconds, presentationRequest } from "./attest";
 import { authorizationStatuses } from "./authorize";
 import { freezeBody, putToolsBody, registerBody, updateIdentityBody } from "./identity";
 import {
+  type KeyPurpose,
   keyLifetimesDays,
+  keyPurposes,
   openingLinkDays,
   overlapHours,
   reviewPercents,
@@ -49,7 +51,10 @@ const perDay = z.preprocess(
     .optional(),
 );
 
-export const createKeyForm = z.object({
+const isPurpose = (value: unknown): value is KeyPurpose =>
+  typeof value === "string" && Object.hasOwn(keyPurposes, value);
+
+const ownKeyForm = z.object({
   name: boundedText(1, 100),
   scopes: z.preprocess(
     (value) => (value === undefined ? [] : [value].flat()),
@@ -72,6 +77,12 @@ export const createKeyForm = z.object({
   ),
   per_day: perDay,
 });
+
+/** Boxes that are ticked count only if no purpose chooses the permissions. */
+export const createKeyForm = z.preprocess((form) => {
+  const { purpose } = form as { purpose?: unknown };
+  return isPurpose(purpose) ? { ...(form as object), scopes: keyPurposes[purpose] } : form;
+}, ownKeyForm);
 
 export const keyForm = z.object({ key_id: id });
 export const limitKeyForm = z.object({ key_id: id, per_day: perDay });
