@@ -98,7 +98,7 @@ export const runHookHere = (
       home: env["HOME"] ?? "",
       readVariable: (name) => env[name],
       listenForEnd: () => new AbortController().signal,
-      openTerminal: async () => async (text) => void terminal.push(text),
+      openTerminal: async () => ({ path: "/dev/pts/0", write: async (text) => void terminal.push(text) }),
     },
     apiKey: env["COUNTERSIGN_API_KEY"] || undefined,
     serviceUrl: env["COUNTERSIGN_URL"],

@@ -425,10 +425,15 @@ export interface Machine {
   randomHex(bytes: number): string;
   /** Aborted as soon as somebody asks this process to end. */
   listenForEnd(): AbortSignal;
-  /** Writes to the terminal of this process, of the one that is named, or of the nearest above it, also once that has ended. */
-  openTerminal(processId?: number): Promise<(text: string) => Promise<void>>;
+  /** The terminal of this process, of the one that is named, or of the nearest above it, also once that has ended. */
+  openTerminal(processId?: number): Promise<Terminal | null>;
   /** Runs a shell's line in a folder until it ends, or the time is over. */
   runShell(line: string, stdin: string, folder: string, ms: number): Promise<ShellEnd>;
+}
+
+export interface Terminal {
+  path: string;
+  write(text: string): Promise<void>;
 }
 
 export interface ShellEnd {

@@ -83,7 +83,7 @@ function answer(io: ClientIo, inBackground: ClientIo["inBackground"], asked: Ask
         readVariable: (name) => env[name],
         absolute: at,
         listenForEnd: () => signal,
-        openTerminal: async () => (pid === undefined ? async () => undefined : io.machine.openTerminal(pid)),
+        openTerminal: async () => (pid === undefined ? null : io.machine.openTerminal(pid)),
       },
     },
     hookSpec,

@@ -12,7 +12,7 @@ import path from "node:path";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { fileURLToPath } from "node:url";
 import { CountersignError } from "#lib/client/api/errors";
-import type { Machine, Modes, ShellEnd } from "./io";
+import type { Machine, Modes, ShellEnd, Terminal } from "./io";
 
 /** Claude Code, Gemini CLI */
 const projectVariables = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
@@ -180,9 +180,9 @@ async function write(terminal: string, text: string): Promise<void> {
   await opened.close();
 }
 
-async function openTerminal(processId = process.pid): Promise<(text: string) => Promise<void>> {
-  const terminal = await findTerminal(processId);
-  return async (text) => (terminal === null ? undefined : write(terminal, text));
+async function openTerminal(processId = process.pid): Promise<Terminal | null> {
+  const path = await findTerminal(processId);
+  return path === null ? null : { path, write: (text) => write(path, text) };
 }
 
 export function nodeMachine(programUrl: string | undefined): Machine {

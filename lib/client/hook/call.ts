@@ -29,7 +29,7 @@ import {
   readVisibility,
   toFacts,
 } from "#lib/client/cli/attest";
-import { type Command, formatFacts, readAgentKey } from "#lib/client/cli/io";
+import { type Command, formatFacts, readAgentKey, type Terminal } from "#lib/client/cli/io";
 import {
   type AskedOnce,
   askOnce,
@@ -42,6 +42,7 @@ import {
 import { showInputs } from "#lib/client/gate/shown-inputs";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { toField } from "#lib/protocol/approval/shown-content";
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalHash,
   isJsonObject,
@@ -520,12 +521,37 @@ function findShownFile({ command: { line } }: Hook, { request }: Asked): string 
   return folder === undefined ? undefined : `${folder}/${encodeURIComponent(request.request_id)}.txt`;
 }
 
-/** For an agent that shows nothing of a running hook: the window's title, which is taken back, and a notification. */
-const announce = (summary: string) => {
-  const text = toVisibleText(summary);
-  return `\x1b[22;0t\x1b]2;${text}\x07\x1b]9;${text}\x07`;
-};
-const formerTitle = "\x1b[23;0t";
+const writeTitle = (text: string) => `\x1b]2;${toVisibleText(text)}\x07`;
+const notify = (text: string) => `\x1b]9;${toVisibleText(text)}\x07`;
+const [keepTitle, formerTitle] = ["\x1b[22;0t", "\x1b[23;0t"];
+
+/**
+ * For an agent that shows nothing of a running hook: the window's title, which is taken back, and a notification. A terminal
+ * keeps its titles in a stack: where several calls wait, the first to end takes back the title of the last. So each call has a
+ * file with its title, and what ends shows that of one that still waits.
+ */
+async function announce(
+  { io: { machine, readFile } }: Command,
+  { path, write }: Terminal,
+  { request_id: id }: { request_id: string },
+  summary: string,
+): Promise<() => Promise<void>> {
+  const folder = `${machine.home}/.countersign/titles/${encodeURIComponent(path)}`;
+  const own = `${machine.processId}-${encodeURIComponent(id)}`;
+  // Without a place for it, the title is shown as long as no other call ends.
+  await machine.writeFile(`${folder}/${own}`, summary, forOneself).catch(() => undefined);
+  await write(`${keepTitle}${writeTitle(summary)}${notify(summary)}`);
+  return async () => {
+    await machine.remove(`${folder}/${own}`);
+    let title = "";
+    // A process that was killed has left its file.
+    for (const name of await machine.listNames(folder))
+      if (machine.isRunning(Number.parseInt(name, 10)))
+        title = await readFile(`${folder}/${name}`).then(utf8Decode, () => title);
+      else await machine.remove(`${folder}/${name}`);
+    await write(`${formerTitle}${title === "" ? "" : writeTitle(title)}`);
+  };
+}
 
 function usesTerminal({ command: { line } }: Hook): boolean {
   const { plugin, statusLine } = agents[readDialectName(single(line, "dialect"))];
@@ -546,10 +572,10 @@ async function showToOperator(
   io.tell(shown);
   const file = findShownFile(hook, asked);
   if (file !== undefined) await io.machine.writeFile(file, shown, forOneself);
-  const write = usesTerminal(hook) ? await io.machine.openTerminal() : undefined;
-  await write?.(announce(summary));
+  const terminal = usesTerminal(hook) ? await io.machine.openTerminal() : null;
+  const takeBack = terminal && (await announce(hook.command, terminal, asked.request, summary));
   return async () => {
     if (file !== undefined) await io.machine.remove(file);
-    await write?.(formerTitle);
+    await takeBack?.();
   };
 }

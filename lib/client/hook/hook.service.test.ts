@@ -1,5 +1,5 @@
 /** The hook as coding agents run it, but for its process (end.process.test.ts): an event, an answer, and an exit code. */
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
@@ -563,6 +563,35 @@ describe("other agents", () => {
       expect(ended).toBe("\x1b[23;0t");
     },
   );
+
+  it("keeps the title of a call that still waits when another of its terminal has ended", async () => {
+    const terminal: string[] = [];
+    const env = { HOME: around.home, COUNTERSIGN_API_KEY: key, COUNTERSIGN_URL: around.service.base };
+    const begin = async (command: string) => {
+      const { argv, agent } = newCall(folder);
+      const event = {
+        ...{ session_id: agent, cwd: folder, hook_event_name: "BeforeTool" },
+        ...{ tool_name: "run_shell_command", tool_input: { command } },
+      };
+      const running = runHookHere([...argv, "--dialect", "gemini"], JSON.stringify(event), { env, terminal });
+      const { requestId } = await openNext(test, key, agent);
+      return { end: () => approveUnproven(test, requestId).then(() => running) };
+    };
+    // A hook that was killed long ago.
+    const folderOfTitles = path.join(around.home, ".countersign/titles/%2Fdev%2Fpts%2F0");
+    await mkdir(folderOfTitles, { recursive: true });
+    await writeFile(path.join(folderOfTitles, "999999999-areq_x"), "git push gone");
+    const first = await begin("git push one");
+    await expect.poll(() => terminal.length).toBe(1);
+    const second = await begin("git push two");
+    await expect.poll(() => terminal.length).toBe(2);
+    await first.end();
+    const [, shown] = /\]2;(Countersign \P{C}* git push two)/u.exec(terminal[1] ?? "") ?? [];
+    expect(terminal[2]).toBe(`\u001b[23;0t\u001b]2;${shown}\u0007`);
+    await second.end();
+    expect(terminal.slice(3)).toEqual(["\u001b[23;0t"]);
+    expect(await readdir(folderOfTitles)).toEqual([]);
+  });
 
   it("Gemini: finds the approval of a call after one whose request is forgotten", async () => {
     const { agent, argv } = newCall(folder);

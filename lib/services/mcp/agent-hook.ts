@@ -55,7 +55,7 @@ const nowhere = (gone: AbortSignal) =>
     listNames: async () => [],
     readOwner: async () => null,
     remove: async () => undefined,
-    openTerminal: async () => async () => undefined,
+    openTerminal: async () => null,
     listenForEnd: () => gone,
   }) satisfies Partial<Machine> as unknown as Machine;
 
