@@ -15,7 +15,7 @@ import {
   readReach,
   recordCall,
 } from "#lib/client/hook/recorded-call";
-import { installHook } from "#lib/client/hook/settings";
+import { installHook, uninstallHook } from "#lib/client/hook/settings";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { type Command, type FlagOption, requireWords, type ValuedOption } from "./io";
@@ -39,6 +39,7 @@ export const hookSpec: CommandSpec = {
 async function runHook(command: Command): Promise<void> {
   const { words, line, io } = command;
   if (words[0] === "install") return line.flags.has("check") ? checkHook(command) : installHook(command);
+  if (words[0] === "uninstall") return uninstallHook(command);
   if (words[0] === "serve") return io.serve({ ...command, words: words.slice(1) });
   requireWords(command);
   return answerEvent(command);

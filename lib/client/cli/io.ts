@@ -209,6 +209,7 @@ export const usage = `usage: countersign attest <agent> <action> (--inputs FILE 
        countersign verify <id | url | file | -> [options]      see: countersign verify --help
        countersign hook --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... [--dialect NAME] [options]
        countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
+       countersign hook uninstall [--dialect NAME] [--settings FILE] [--to FOLDER] [--system] [--yes]
        countersign hook serve [--idle SECONDS] | --port N [hook options] [-- COMMAND...]
        countersign mcp gate --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... (-- COMMAND... | --url URL)
        countersign rules try TRANSCRIPT --cedar FOLDER [--rules FILE | --template N] [--agent <agent>]
@@ -290,6 +291,7 @@ hook                    for the settings of a coding agent; see /docs/hook
                         as for authorize
   --public, --private, --agent-key, --code-hash, --model-id   as for attest
 
+hook uninstall          takes the same out again, and leaves what others wrote
 hook install            copies this program and writes the hook into the agent's settings
   --system              for every user of this machine, who then can't change it; needs root
   --to FOLDER           where the program goes: outside of every project (default ~/.countersign)

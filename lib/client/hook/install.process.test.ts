@@ -1,6 +1,6 @@
 /** Guarantee: the hook is where the agent can't replace it, in settings that the agent reads, and proven to be live. */
 import { spawn, spawnSync } from "node:child_process";
-import { chmod, copyFile, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -18,6 +18,7 @@ import {
   runHookProcess,
   startHookTest,
 } from "#support/hook-process";
+import { dialectNames } from "./agents";
 import { needsHuman, readPattern } from "./dialects";
 
 let around: HookTest;
@@ -302,8 +303,8 @@ describe("hook install", () => {
     async () => {
       const settings = ["--port", "9999", "--settings", inHome("unit.json"), "--yes"];
       const { out } = await install([...settings, "--requester", 'a "b" \\ 5%h $HOME']);
-      expect(out).toContain("systemctl --user enable --now countersign-hook\n");
-      const unit = inHome(".config/systemd/user/countersign-hook.service");
+      expect(out).toContain("systemctl --user enable --now countersign-hook-9999\n");
+      const unit = inHome(".config/systemd/user/countersign-hook-9999.service");
       expect(await readFile(unit, "utf8")).toMatch(
         /^ExecStart=\S+ \S+countersign-hook\.cjs serve --port 9999 --url \S+ .* --requester "a \\"b\\" \\\\ 5%%h \$\$HOME" --output \S+$/m,
       );
@@ -330,10 +331,106 @@ describe("hook install", () => {
     const io = { machine, serviceUrl: around.service.base, hookPrograms: { "countersign-hook.cjs": "" } };
     const { out } = await runClientHere([...argv, "--to", inHome("darwin")], io);
     expect(out).toMatch(/launchctl bootstrap gui\/\$\(id -u\) \S+\.plist\n/);
-    const plist = await readFile(inHome("Library/LaunchAgents/dev.countersign.hook.plist"), "utf8");
+    const plist = await readFile(inHome("Library/LaunchAgents/dev.countersign.hook.9999.plist"), "utf8");
     const words = [...plist.matchAll(/^ {6}<string>(.*)<\/string>$/gm)].map(([, word]) => word);
     expect(words.slice(1, 5)).toEqual([inHome("darwin/countersign-hook.cjs"), "serve", "--port", "9999"]);
     expect(words).toContain("a&lt;b");
+    expect(plist).toContain("<string>dev.countersign.hook.9999</string>");
+  });
+
+  describe("and hook uninstall", () => {
+    const prepare = async (name: string, platform = "linux") => {
+      const own = path.join(around.home, `taken-out-${name}`);
+      await mkdir(own);
+      const machine = { ...nodeMachine(undefined), home: own, platform };
+      const hookPrograms = Object.fromEntries(hookFiles.map((file) => [file, "// program"]));
+      const io = { machine, serviceUrl: around.service.base, hookPrograms };
+      const runHook = (...argv: string[]) => runClientHere(["hook", ...argv], io);
+      const listAll = async () =>
+        (await readdir(own, { recursive: true, withFileTypes: true }))
+          .filter((entry) => entry.isFile())
+          .map((entry) => path.relative(own, path.join(entry.parentPath, entry.name)));
+      const begin = (...argv: string[]) =>
+        runHook("install", "--agent", "coder", "--key-file", keyFile, "--yes", ...argv);
+      return { own, runHook, listAll, begin };
+    };
+
+    it.each(dialectNames)("leave nothing behind of %s", async (dialect) => {
+      const { runHook, listAll, begin } = await prepare(dialect);
+      expect(await begin("--dialect", dialect)).toMatchObject({ code: 0 });
+      const installed = await listAll();
+      expect(installed.length).toBeGreaterThanOrEqual(3);
+      const shown = await runHook("uninstall", "--dialect", dialect);
+      expect(shown.out).toContain("Nothing is changed yet.");
+      expect(await listAll()).toEqual(installed);
+      const ended = await runHook("uninstall", "--dialect", dialect, "--yes");
+      expect(ended).toMatchObject({ code: 0, out: expect.stringContaining("Uninstalled.") });
+      expect(await listAll()).toEqual([]);
+      expect((await runHook("uninstall", "--dialect", dialect)).out).toMatch(/^Nothing to take out/);
+    });
+
+    it.each([
+      ["claude", ".claude/settings.json", { hooks: { Stop: [{ hooks: [{ command: "date" }] }], Other: [] } }],
+      ["claude-line", ".claude/settings.json", { statusLine: { type: "command", command: "date" } }],
+      ["qwen", ".qwen/settings.json", { ui: { theme: "dark" } }],
+      ["vibe", ".vibe/hooks.toml", '[[hooks]]\nname = "lint"\ntype = "post_tool"\ncommand = "make"\n'],
+      ["copilot", ".copilot/settings.json", { model: "x" }],
+    ])("give %s back the settings that others wrote", async (name, file, settings) => {
+      const { own, runHook, listAll, begin } = await prepare(`others-${name}`);
+      const text = typeof settings === "string" ? settings : `${JSON.stringify(settings, null, 2)}\n`;
+      await mkdir(path.dirname(path.join(own, file)));
+      await writeFile(path.join(own, file), text);
+      const dialect = ["--dialect", name.replace(/-.*/, "")];
+      await begin(...dialect);
+      expect(await readFile(path.join(own, file), "utf8")).not.toBe(text);
+      await runHook("uninstall", ...dialect, "--yes");
+      expect(await readFile(path.join(own, file), "utf8")).toBe(text);
+      expect(await listAll()).toEqual([file]);
+    });
+
+    it("leave what a person changed, and programs that another agent starts", async () => {
+      const { own, runHook, listAll, begin } = await prepare("changed");
+      await begin();
+      await begin("--dialect", "gemini");
+      const file = path.join(own, ".claude/settings.json");
+      const { statusLine, ...others } = JSON.parse(await readFile(file, "utf8"));
+      const changed = { ...statusLine, refreshInterval: 9 };
+      await writeFile(file, JSON.stringify({ ...others, statusLine: changed }));
+      const { out } = await runHook("uninstall", "--yes");
+      expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ statusLine: changed });
+      expect(out).toMatch(/^A status line that isn't install's own stays in \S+$/m);
+      expect(out).toMatch(/^The hook's program stays in \S+: \S+\/\.gemini\/settings\.json uses it\.$/m);
+      expect(await listAll()).toEqual(expect.arrayContaining(hookFiles.map((one) => `.countersign/${one}`)));
+      await writeFile(file, `// mine\n${JSON.stringify(others)}`);
+      expect(await runHook("uninstall", "--yes")).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("take the hook out of it by hand"),
+      });
+    });
+
+    it.each([
+      ["linux", ".config/systemd/user/countersign-hook-9999.service"],
+      ["darwin", "Library/LaunchAgents/dev.countersign.hook.9999.plist"],
+    ])("of a port have a service of its own on %s, which goes too", async (platform, file) => {
+      const { own, runHook, listAll, begin } = await prepare(platform, platform);
+      await begin("--port", "9999");
+      await begin("--port", "9998", "--settings", path.join(own, "second.json"));
+      expect(await listAll()).toEqual(expect.arrayContaining([file, file.replace("9999", "9998")]));
+      if (platform === "linux") {
+        const wants = path.join(own, ".config/systemd/user/default.target.wants");
+        await mkdir(wants);
+        await symlink(path.join(own, file), path.join(wants, path.basename(file)));
+        expect(await runHook("uninstall", "--yes")).toMatchObject({
+          code: 2,
+          err: expect.stringContaining("first run systemctl --user disable --now countersign-hook-9999"),
+        });
+        await rm(wants, { recursive: true });
+      }
+      const { out } = await runHook("uninstall", "--yes");
+      expect(out.includes("launchctl bootout")).toBe(platform === "darwin");
+      expect(await listAll()).not.toContain(file);
+      expect(await listAll()).toContain(file.replace("9999", "9998"));
+    });
   });
 
   it("leaves a file of the status line with comments as it is, and installs the hook", async () => {

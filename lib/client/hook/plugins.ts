@@ -1,9 +1,12 @@
 /** Plugins that install writes, for agents that have no hooks of commands. */
 
+/** First line of a plugin of ours. */
+export const pluginMark = "Written by countersign hook install";
+
 /** Asks our program before and after a call, and lets a call run only if it ended with 0 and did not say no. */
 const pluginCore = (
   command: readonly string[],
-) => `/** Written by countersign hook install: asks a human before a tool is used, and attests the call afterwards. */
+) => `/** ${pluginMark}: asks a human before a tool is used, and attests the call afterwards. */
 import { spawn } from "node:child_process";
 
 const command = ${JSON.stringify(command)};

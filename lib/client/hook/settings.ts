@@ -22,9 +22,10 @@ import {
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { agents, type DialectName, listEvents } from "./agents";
+import { agents, type DialectName, dialectNames, listEvents } from "./agents";
 import { deferringElsewhere, readTimeout } from "./call";
 import { listUnmatched, readDialectName } from "./dialects";
+import { pluginMark } from "./plugins";
 import { readReach } from "./recorded-call";
 
 const tokenVariable = "COUNTERSIGN_HOOK_TOKEN";
@@ -226,6 +227,8 @@ export function parseHooks(dialect: DialectName, text: string): JsonObject | nul
 
 /* `countersign hook install`: the program where the agent does not work, and the hook in the agent's settings. */
 
+/** Both lie in one folder. */
+const hookPrograms = ["countersign-hook.cjs", "countersign-hook.mjs"];
 const ownOptions = ["to", "settings", "run-as", "url", "key-file", "port"] as const;
 const files: readonly ValuedOption[] = ["output", "agent-key"];
 const ownFlags: readonly FlagOption[] = ["system", "yes", "json"];
@@ -258,18 +261,12 @@ export async function installHook(command: Command): Promise<void> {
     throw new UsageError("hook install works on Linux and macOS; elsewhere, write the settings by hand");
   const plan = await makePlan(command);
   const { folder, changed } = plan;
-  const settings = plan.settings.filter(({ before, after }) => before !== after);
-  for (const name of changed) io.print(`${folder}/${name}\n+ the hook's program\n\n`);
-  for (const { file, before, after } of settings) io.print(`${file}\n${describeChange(before, after)}`);
+  const settings = showChanges(command, plan.settings, { folder, names: changed, sign: "+" });
   if (settings.length === 0 && changed.length === 0) io.print("Nothing to change: the hook is installed.\n");
   else if (line.flags.has("yes")) {
     for (const name of changed)
       await io.machine.writeFile(`${folder}/${name}`, io.hookPrograms[name] ?? "", forAll);
-    // Settings may hold secrets: who could not read them must not begin to.
-    for (const { file, after } of settings) {
-      const mode = (await io.machine.readMode(file)) ?? forAll.file;
-      await io.machine.writeFile(file, after, { ...forAll, file: mode });
-    }
+    await writeChanges(command, settings);
     const checked = (["dialect", "settings"] as const).flatMap((name) =>
       (line.values[name] ?? []).map((value) => ` --${name} ${quote(toAbsolute(command, name, value))}`),
     );
@@ -282,6 +279,35 @@ export async function installHook(command: Command): Promise<void> {
   await warn(command, plan);
 }
 
+interface Programs {
+  folder: string;
+  names: readonly string[];
+  sign: "+" | "-";
+}
+
+/** Those that change. */
+function showChanges({ io }: Command, settings: readonly Settings[], { folder, names, sign }: Programs) {
+  const changed = settings.filter(({ before, after }) => before !== after);
+  for (const name of names) io.print(`${folder}/${name}\n${sign} the hook's program\n\n`);
+  for (const { file, before, after } of changed) io.print(`${file}\n${describeChange(before, after)}`);
+  return changed;
+}
+
+/** A file of which nothing is left goes. */
+async function writeChanges({ io: { machine } }: Command, settings: readonly Settings[]): Promise<void> {
+  for (const { file, after } of settings) {
+    // Settings may hold secrets: who could not read them must not begin to.
+    const mode = (await machine.readMode(file)) ?? forAll.file;
+    if (after === "") await machine.remove(file);
+    else await machine.writeFile(file, after, { ...forAll, file: mode });
+  }
+}
+
+const findFolder = ({ line, io: { machine } }: Command) =>
+  machine.absolute(
+    single(line, "to") ?? (line.flags.has("system") ? "/opt/countersign" : `${machine.home}/.countersign`),
+  );
+
 async function makePlan(command: Command): Promise<Plan> {
   const { line, io } = command;
   const { machine } = io;
@@ -293,8 +319,7 @@ async function makePlan(command: Command): Promise<Plan> {
     throw new UsageError(
       "--defer doesn't work with --run-as: sudo hides from the hook how Claude Code was started",
     );
-  const usualFolder = line.flags.has("system") ? "/opt/countersign" : `${machine.home}/.countersign`;
-  const folder = machine.absolute(single(line, "to") ?? usualFolder);
+  const folder = findFolder(command);
   await requireOutside(command, folder);
   const agent = agents[dialect];
   const user = single(line, "run-as");
@@ -353,9 +378,12 @@ async function makePlan(command: Command): Promise<Plan> {
   const after = agent.plugin?.([...prefix, ...words]) ?? (agent.isToml ? makeToml() : makeSettings());
   const [node = "", program = "", ...rest] = words;
   const serving = port === undefined ? null : [node, program, "serve", "--port", String(port), ...rest];
-  const service = serving && !line.flags.has("system") ? writeService(machine, serving) : null;
-  if (service !== null)
-    more.push({ ...service, before: await readSettings(io, service.file), after: service.text });
+  const service = port !== undefined && !line.flags.has("system") ? nameService(machine, port) : null;
+  if (service !== null && serving !== null) {
+    const { name, file } = service;
+    const text = machine.platform === "darwin" ? writePlist(name, serving) : writeUnit(serving);
+    more.push({ file, before: await readSettings(io, file), after: text });
+  }
   return {
     start: serving === null ? "" : describeStart([...serving, "--", "claude"], port, service?.enable),
     settings: [{ file: settingsFile, before, after }, ...more],
@@ -374,13 +402,25 @@ function describeStart(command: readonly string[], port: number | undefined, ena
   return `${withAgent}\nOr let your session start the helper, and give its token to the agent:\n\n  ${enable}\n  ${token} claude\n`;
 }
 
-/** The helper as a service of the user's session, which the user enables. */
-function writeService({ home, platform }: Machine, command: readonly string[]) {
+/** The helper as a service of the user's session, which the user enables. Each port has its own. */
+function nameService({ home, platform }: Machine, port: number) {
   if (platform === "darwin") {
-    const file = `${home}/Library/LaunchAgents/dev.countersign.hook.plist`;
-    return { file, text: writePlist(command), enable: `launchctl bootstrap gui/$(id -u) ${quote(file)}` };
+    const name = `dev.countersign.hook.${port}`;
+    const file = `${home}/Library/LaunchAgents/${name}.plist`;
+    const enable = `launchctl bootstrap gui/$(id -u) ${quote(file)}`;
+    return { name, file, enable, end: `launchctl bootout gui/$(id -u)/${name}` };
   }
-  const text = `[Unit]
+  const name = `countersign-hook-${port}`;
+  return {
+    name,
+    file: `${home}/.config/systemd/user/${name}.service`,
+    enable: `systemctl --user enable --now ${name}`,
+    end: `systemctl --user disable --now ${name}`,
+    enabled: `${home}/.config/systemd/user/default.target.wants/${name}.service`,
+  };
+}
+
+const writeUnit = (command: readonly string[]) => `[Unit]
 Description=Countersign hook of a coding agent
 
 [Service]
@@ -390,12 +430,6 @@ Restart=on-failure
 [Install]
 WantedBy=default.target
 `;
-  return {
-    file: `${home}/.config/systemd/user/countersign-hook.service`,
-    text,
-    enable: "systemctl --user enable --now countersign-hook",
-  };
-}
 
 /** As systemd.service(5) reads a command line: with specifiers, variables and escapes also between quotes. */
 const quoteForSystemd = (word: string) =>
@@ -405,12 +439,12 @@ const quoteForSystemd = (word: string) =>
 
 const escapeXml = (text: string) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-const writePlist = (command: readonly string[]) => `<?xml version="1.0" encoding="UTF-8"?>
+const writePlist = (name: string, command: readonly string[]) => `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
   <dict>
     <key>Label</key>
-    <string>dev.countersign.hook</string>
+    <string>${name}</string>
     <key>ProgramArguments</key>
     <array>
 ${command.map((word) => `      <string>${escapeXml(word)}</string>\n`).join("")}    </array>
@@ -505,7 +539,11 @@ async function requireOutside({ io: { machine } }: Command, path: string): Promi
   }
 }
 
-function parseSettings(file: string, text: string): JsonObject | null {
+function parseSettings(
+  file: string,
+  text: string,
+  todo = "write the hook into it by hand",
+): JsonObject | null {
   if (text.trim() === "") return null;
   try {
     const settings = parseStrictJson(text);
@@ -513,7 +551,7 @@ function parseSettings(file: string, text: string): JsonObject | null {
   } catch {
     // Said below: comments, for example, would be lost.
   }
-  throw new UsageError(`${file} is not plain JSON, so nothing was changed: write the hook into it by hand`);
+  throw new UsageError(`${file} is not plain JSON, so nothing was changed: ${todo}`);
 }
 
 async function findChanged(io: ClientIo, folder: string): Promise<string[]> {
@@ -565,6 +603,114 @@ async function warn(command: Command, { sudoers }: Plan): Promise<void> {
     io.tell(
       `For visudo, with the agent's user in place of AGENT:\nAGENT ALL=(${user}) NOPASSWD: ${sudoers}\n`,
     );
+}
+
+/* `countersign hook uninstall`: what install wrote goes, and what others wrote stays. */
+
+const byHand = "take the hook out of it by hand";
+
+/** Without our hooks, and without an event of ours that has no other. */
+function removeHook(dialect: DialectName, settings: JsonObject): JsonObject {
+  const ours = listEvents(agents[dialect]);
+  const { hooks, ...others } = settings;
+  if (!isJsonObject(hooks)) return settings;
+  const left = Object.entries(hooks).map(([event, list]): [string, JsonValue] => [
+    event,
+    Array.isArray(list) ? list.flatMap(withoutOurs) : list,
+  ]);
+  if (canonicalJson(Object.fromEntries(left)) === canonicalJson(hooks)) return settings;
+  const kept = left.filter(([event, list]) => canonicalJson(list) !== "[]" || !ours.includes(event));
+  return kept.length === 0 ? others : { ...settings, hooks: Object.fromEntries(kept) };
+}
+
+function removeStatusLine(settings: JsonObject, [name, ...rest]: readonly string[]): JsonObject {
+  const now = name === undefined ? undefined : settings[name];
+  if (name === undefined || !isJsonObject(now ?? null)) return settings;
+  const { [name]: _, ...others } = settings;
+  if (rest.length === 0)
+    return canonicalJson(now as JsonObject) === canonicalJson(statusLine) ? others : settings;
+  const inner = removeStatusLine(now as JsonObject, rest);
+  if (inner === now) return settings;
+  return Object.keys(inner).length === 0 ? others : { ...settings, [name]: inner };
+}
+
+/** The text without what install wrote; none if nothing else is in it. */
+function takeOut(dialect: DialectName, file: string, text: string): string {
+  const { plugin, isToml, fresh, statusLine: { path = [] } = {} } = agents[dialect];
+  if (!text.includes("countersign") && !text.includes(tokenVariable)) return text;
+  const isPlugin = plugin !== undefined && file.endsWith(".js");
+  if (isPlugin) return text.includes(pluginMark) ? "" : text;
+  if (isToml) {
+    if (!isPlainToml(text))
+      throw new UsageError(`${file} is not plain TOML, so nothing was changed: ${byHand}`);
+    const others = splitTables(text).filter((table) => !isOwnTable(table));
+    return others.length === splitTables(text).length ? text : addTomlHooks(file, text, []).trimStart();
+  }
+  const settings = parseSettings(file, text, byHand) ?? {};
+  const left = removeStatusLine(removeHook(dialect, settings), path);
+  if (left === settings) return text;
+  return [{}, fresh].some((one) => canonicalJson(one) === canonicalJson(left)) ? "" : toText(left);
+}
+
+/** Settings of this user, machine and folder, of any agent, that start the programs. */
+async function listUsers({ io }: Command, folder: string, except: readonly string[]): Promise<string[]> {
+  const users = new Set<string>();
+  for (const dialect of dialectNames)
+    for (const file of await listSettings(
+      io.machine,
+      dialect,
+      `${io.machine.home}/${agents[dialect].ofUser}`,
+    ))
+      if (!except.includes(file) && (await readSettings(io, file)).includes(`${folder}/countersign-hook`))
+        users.add(file);
+  return [...users];
+}
+
+export async function uninstallHook(command: Command): Promise<void> {
+  requireWords({ ...command, words: command.words.slice(1) });
+  const { io, line } = command;
+  const dialect = readDialectName(single(line, "dialect"));
+  const file = findSettings(command);
+  const { file: statusFile } = agents[dialect].statusLine ?? {};
+  const isUsual = single(line, "settings") === undefined;
+  const files = [file, ...(statusFile !== undefined && isUsual ? [`${io.machine.home}/${statusFile}`] : [])];
+  const settings: Settings[] = [];
+  for (const one of files) {
+    const before = await readSettings(io, one);
+    settings.push({ file: one, before, after: takeOut(dialect, one, before) });
+  }
+  const found = parseHooks(dialect, settings[0]?.before ?? "");
+  const urls = found === null ? [] : listOwnHooks(dialect, found).map(({ handler }) => handler["url"]);
+  const ports = [...new Set(urls.map((url) => Number(/:(\d+)\/$/.exec(String(url))?.[1])))].filter(Boolean);
+  const services = line.flags.has("system") ? [] : ports.map((port) => nameService(io.machine, port));
+  for (const { file: unit, enabled, end } of services) {
+    if (enabled !== undefined && (await io.isFile(enabled)))
+      throw new UsageError(
+        `a service of your session starts the hook's helper, so nothing was changed: first run ${end}`,
+      );
+    settings.push({ file: unit, before: await readSettings(io, unit), after: "" });
+  }
+  const folder = findFolder(command);
+  const users = await listUsers(
+    command,
+    folder,
+    settings.map((one) => one.file),
+  );
+  const isThere = await Promise.all(hookPrograms.map((name) => io.isFile(`${folder}/${name}`)));
+  const names = users.length > 0 ? [] : hookPrograms.filter((_, i) => isThere[i]);
+  const changed = showChanges(command, settings, { folder, names, sign: "-" });
+  if (changed.length === 0 && names.length === 0)
+    return io.print(`Nothing to take out: ${toVisibleText(file)} has no hook of Countersign.\n`);
+  if (!line.flags.has("yes")) return io.print("\nNothing is changed yet. To take it out, add --yes.\n");
+  await writeChanges(command, changed);
+  for (const name of names) await io.machine.remove(`${folder}/${name}`);
+  io.print("\nUninstalled. Restart the agent: a session that began with the hook goes on blocking calls.\n");
+  for (const { end, enabled } of services) if (enabled === undefined) io.print(`End the helper: ${end}\n`);
+  for (const user of users)
+    io.print(`The hook's program stays in ${folder}: ${toVisibleText(user)} uses it.\n`);
+  for (const { file: one, after } of changed)
+    if (after.includes(waitingFolder)) io.print(`A status line that isn't install's own stays in ${one}.\n`);
+  io.print("Your key stays. If nothing else uses it, delete its file, and revoke it in the portal.\n");
 }
 
 const quote = (word: string) =>
