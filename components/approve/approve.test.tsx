@@ -461,9 +461,9 @@ describe("blocks", () => {
     const denied = { ...makeView(), status: "denied" as const, denial_reason: "<script>x</script>" };
     expect(renderToStaticMarkup(<Outcome view={denied} wasOpenedLate />)).not.toContain("<script>");
     const approved = { ...makeView(), status: "approved" as const };
-    expect(renderToStaticMarkup(<Outcome view={approved} wasOpenedLate={false} />)).toContain(
-      "TEST approval",
-    );
+    const html = renderToStaticMarkup(<Outcome view={approved} wasOpenedLate={false} />);
+    expect(html).toContain("TEST approval");
+    expect(html).toContain("Approved (TEST)");
     const real = { ...approved, is_test: false, environment: "production" as const };
     expect(renderToStaticMarkup(<Outcome view={real} wasOpenedLate={false} />)).not.toContain("TEST");
   });

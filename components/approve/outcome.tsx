@@ -209,7 +209,8 @@ export function Outcome({ view, wasOpenedLate }: OutcomeProps) {
   const isTakenBack = view.revoked_at !== null;
   const { planted } = view;
   const ended = isTakenBack ? "Taken back" : view.amended_path === null ? titles[view.status] : "Changed";
-  const title = planted === null ? ended : plantedTitles[planted.outcome];
+  const isTest = view.is_test && ended === titles.approved;
+  const title = planted === null ? `${ended}${isTest ? " (TEST)" : ""}` : plantedTitles[planted.outcome];
   const tone = isTakenBack ? "info" : planted === null ? tones[view.status] : plantedTones[title];
   return (
     <div role="status">

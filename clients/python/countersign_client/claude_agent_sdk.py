@@ -162,12 +162,17 @@ def _leave_to_agent(_changed: Any) -> None: ...
 
 
 def _why_allowed(authorization: AuthorizationState) -> str:
-    """Rules and standing approvals are never called a human's approval."""
+    """Rules, standing approvals and tests are never called a human's approval."""
+    is_test = authorization["environment"] != "production"
     by = authorization.get("decided_by")
     unasked = None if by is None else describe_unasked(by)
     if unasked is not None:
-        return unasked if unasked.endswith(".") else f"{unasked}."
-    if authorization.get("amends") is not None:
+        sentence = unasked if unasked.endswith(".") else f"{unasked}."
+        return f"{sentence} This is a TEST instance." if is_test else sentence
+    is_changed = authorization.get("amends") is not None
+    if is_test:
+        return f"A TEST approval, not a real person's, of {'the call as changed' if is_changed else 'exactly this call'}."
+    if is_changed:
         return "A human changed the call, and approved what runs."
     return "A human approved exactly this call."
 

@@ -265,11 +265,11 @@ def test_calls_no_rule_a_human(client: Any, human: Human, new_agent: Any) -> Non
             said: str = (await call_hook(hooks, "PreToolUse", number))["hookSpecificOutput"]["permissionDecisionReason"]
             return said
 
-    assert asyncio.run(go(1, human)) == "A human approved exactly this call."
+    assert asyncio.run(go(1, human)) == "A TEST approval, not a real person's, of exactly this call."
     with Countersign(BASE_URL, control("key", scopes=["rules"])["key"]) as owner:
         owner.call("PUT", "/v1/rules", {"mode": "enforce", "text": text})
         try:
-            assert asyncio.run(go(2)) == "Rule pay allowed it. Nobody was asked."
+            assert asyncio.run(go(2)) == "Rule pay allowed it. Nobody was asked. This is a TEST instance."
         finally:
             owner.call("PUT", "/v1/rules", {"mode": "off", "text": text})
 

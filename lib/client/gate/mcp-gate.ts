@@ -267,9 +267,10 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   }
 
   /** Tells the model with which arguments the tool ran. */
-  function describeChange({ amends, context }: ApprovedAuthorization, { content }: JsonObject) {
+  function describeChange({ amends, context, environment }: ApprovedAuthorization, { content }: JsonObject) {
     if (!amends) return {};
-    const text = `A human changed the arguments. The tool ran with these: ${canonicalJson(context ?? {})}`;
+    const who = environment === "production" ? "A human" : "A TEST approval";
+    const text = `${who} changed the arguments. The tool ran with these: ${canonicalJson(context ?? {})}`;
     return { content: [{ type: "text", text }, ...(Array.isArray(content) ? content : [])] };
   }
 

@@ -476,12 +476,24 @@ async function waitForHuman(
   return { permission: "allow", reason: explainDecision(approved.authorization), input: approved.copy };
 }
 
-/** Rules and standing approvals are never called a human's approval. */
-const explainDecision = ({ decided_by, status, amends }: ApprovedAuthorization) =>
-  describeUnasked(decided_by, status) ??
-  (amends
+/** Rules, standing approvals and tests are never called a human's approval. */
+export function explainDecision({
+  decided_by,
+  status,
+  amends,
+  environment,
+}: Pick<ApprovedAuthorization, "decided_by" | "status" | "amends" | "environment">): string {
+  const isTest = environment !== "production";
+  const unasked = describeUnasked(decided_by, status);
+  if (unasked !== null) return isTest ? `${unasked} This is a TEST instance.` : unasked;
+  if (isTest)
+    return amends
+      ? "A TEST approval, not a real person's: this call was changed, and runs with other arguments."
+      : "A TEST approval, not a real person's, of exactly this call.";
+  return amends
     ? "A human changed this call and approved it: it runs with other arguments."
-    : "A human approved exactly this call.");
+    : "A human approved exactly this call.";
+}
 
 async function claimForThisRun(
   service: Service,

@@ -3,7 +3,29 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { agents, type DialectName, dialectNames, listEvents } from "./agents";
+import { explainDecision } from "./call";
 import { parseEvent, readEvent } from "./dialects";
+
+describe("an agent reads of an approval", () => {
+  const status = "approved" as const;
+  const rule = { kind: "rule" as const, ruleset_hash: "a", policy_ids: ["small"], context_hash: "b" };
+  const amends = { request_hash: "a", fields: ["amount"] } as never;
+  const people = { kind: "people" as const };
+  it.each([
+    ["that a human gave it", { decided_by: people }, "A human approved exactly this call."],
+    ["that a human changed the call", { decided_by: people, amends }, /^A human changed this call/],
+    ["that a rule gave it", { decided_by: rule }, "Rule small allowed it. Nobody was asked."],
+  ])("%s, and of a TEST no such thing", (_, given, words) => {
+    const explain = (environment: "production" | "local" | "staging") =>
+      explainDecision({ status, ...given, environment } as Parameters<typeof explainDecision>[0]);
+    expect(explain("production")).toMatch(words);
+    expect(explain("production")).not.toContain("TEST");
+    for (const environment of ["local", "staging"] as const) {
+      expect(explain(environment)).toContain("TEST");
+      expect(explain(environment)).not.toMatch(/A human/);
+    }
+  });
+});
 
 const parse = (text: string) => parseEvent(text, ["tool_response", "error"]);
 

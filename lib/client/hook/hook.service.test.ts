@@ -97,7 +97,8 @@ describe("a tool call", () => {
     const now = (await test.call("GET", `/v1/authorize/${amended.body.request_id}`, { key })).body;
     expect(now.confirmation_code, "the operator has it already").toBe(old.confirmation_code);
     await approveUnproven(test, now.request_id);
-    const changed = "A human changed this call and approved it: it runs with other arguments.";
+    const changed =
+      "A TEST approval, not a real person's: this call was changed, and runs with other arguments.";
     expect(answerOf(await running)).toEqual({
       hookSpecificOutput: {
         ...claudeAnswer("allow", changed),
