@@ -34,11 +34,15 @@ const maxClockSeconds = 30;
 export async function runDoctor(command: Command): Promise<void> {
   requireWords(command);
   const { io, line } = command;
-  const findings: Finding[] = [];
-  const add = (status: Status, text: string) => void findings.push({ status, text: toVisibleText(text) });
-  for (const dialect of dialectNames) await examineAgent(command, dialect, add);
-  if (findings.length === 0)
+  const [ofAgents, common]: [Finding[], Finding[]] = [[], []];
+  const addTo = (list: Finding[]) => (status: Status, text: string) =>
+    void list.push({ status, text: toVisibleText(text) });
+  const add = addTo(ofAgents);
+  const shared: Shared = { add: addTo(common), examined: new Set() };
+  for (const dialect of dialectNames) await examineAgent(command, dialect, add, shared);
+  if (ofAgents.length === 0)
     add("warning", "no agent of this user or machine has the hook: see countersign hook install");
+  const findings = [...ofAgents, ...common];
   if (line.flags.has("json")) io.print(`${JSON.stringify(findings, null, 2)}\n`);
   else for (const { status, text } of findings) io.print(`${status.padEnd(8)} ${text}\n`);
   const faults = findings.filter(({ status }) => status === "fault").length;
@@ -47,7 +51,16 @@ export async function runDoctor(command: Command): Promise<void> {
 
 type Add = (status: Status, text: string) => void;
 
-async function examineAgent(command: Command, dialect: DialectName, add: Add): Promise<void> {
+/** Programs, keys and services that hooks of several agents share: each is examined and named once, after the agents. */
+interface Shared {
+  add: Add;
+  examined: Set<string>;
+}
+
+const isNew = ({ examined }: Shared, ...what: readonly unknown[]) =>
+  examined.size < examined.add(JSON.stringify(what)).size;
+
+async function examineAgent(command: Command, dialect: DialectName, add: Add, shared: Shared): Promise<void> {
   const { io } = command;
   const { name, before, ofUser } = agents[dialect];
   const seen = new Set<string>();
@@ -70,7 +83,7 @@ async function examineAgent(command: Command, dialect: DialectName, add: Add): P
         JSON.stringify(one).includes(JSON.stringify(line).slice(1, -1)),
       );
       const isBefore = called.some(({ event }) => event === before);
-      await examineHook(command, { dialect, name, file, text, line, isBefore }, add);
+      await examineHook(command, { dialect, name, file, text, line, isBefore }, add, shared);
     }
   }
 }
@@ -95,6 +108,7 @@ async function examineHook(
   { io }: Command,
   { dialect, name, file, text, line, isBefore }: Found,
   add: Add,
+  shared: Shared,
 ): Promise<void> {
   if (/^https?:/.test(line)) {
     const asked = io.fetch(line, { signal: AbortSignal.timeout(answerMs) });
@@ -129,14 +143,17 @@ async function examineHook(
     const { hint } = agents[dialect];
     if (hint !== undefined) add("warning", hint);
   }
-  await compareProgram(io, program, add);
+  if (isNew(shared, program)) await compareProgram(io, program, shared.add);
   const reach = readReach(hook, dialect);
   const unseen = listUnmatched([...reach.ask, ...reach.record], dialect);
   if (unseen.length > 0)
     add("warning", `${name}: pass unseen: ${unseen.join(", ")}, and what no pattern names`);
   if (reach.isAsking && !isBefore)
     add("fault", `${name}: nothing is asked: the hook before a call is missing in ${file}`);
-  await examineKey(hook, words[0] === "sudo", reach.record.length > 0, add);
+  const [isOthers, isRecording] = [words[0] === "sudo", reach.record.length > 0];
+  if (isNew(shared, options.values["key-file"], options.values.url, isOthers, isRecording))
+    await examineKey(hook, isOthers, isRecording, shared);
+  if (!isOthers && (single(options, "url") ?? io.serviceUrl) !== undefined) await examineSpool(hook, shared);
 }
 
 async function compareProgram(io: Command["io"], program: string, add: Add): Promise<void> {
@@ -149,8 +166,13 @@ async function compareProgram(io: Command["io"], program: string, add: Add): Pro
   );
 }
 
-/** The key, the way to the service, both clocks, and what waits. */
-async function examineKey(hook: Command, isOthers: boolean, isRecording: boolean, add: Add): Promise<void> {
+/** The key, the way to the service, and both clocks. */
+async function examineKey(
+  hook: Command,
+  isOthers: boolean,
+  isRecording: boolean,
+  { add }: Shared,
+): Promise<void> {
   const { io, line } = hook;
   const keyFile = single(line, "key-file") ?? "";
   const key = await readText(io, keyFile).catch(() => null);
@@ -182,9 +204,19 @@ async function examineKey(hook: Command, isOthers: boolean, isRecording: boolean
   } catch (error) {
     add("fault", `${service.baseUrl}: ${error instanceof Error ? error.message : String(error)}`);
   }
-  const spool = openSpool(io, service.baseUrl, readAgent(hook));
+}
+
+/** Recorded calls that wait. */
+async function examineSpool(hook: Command, shared: Shared): Promise<void> {
+  const { baseUrl } = connect(hook);
+  const agent = readAgent(hook);
+  if (!isNew(shared, "spool", baseUrl, agent)) return;
+  const spool = openSpool(hook.io, baseUrl, agent);
   const waiting = await countWaiting(spool);
   const trouble = await readTrouble(spool);
   if (waiting > 0)
-    add(trouble === null ? "warning" : "fault", trouble ?? `recorded calls that wait to be sent: ${waiting}`);
+    shared.add(
+      trouble === null ? "warning" : "fault",
+      trouble ?? `recorded calls of ${agent} that wait to be sent: ${waiting}`,
+    );
 }

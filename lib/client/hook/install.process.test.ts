@@ -739,6 +739,13 @@ describe("countersign doctor", () => {
     expect(out).toMatch(/^warning {2}\S+hook\.key can be read by this user/m);
     expect(out).toMatch(/^ok {7}http:\S+ answers$/m);
     expect(out).not.toMatch(/^fault/m);
+    const lines = out.trim().split("\n");
+    expect(new Set(lines).size, "both agents have one program, key and service").toBe(lines.length);
+    expect(lines.slice(-3)).toEqual([
+      expect.stringContaining("countersign-hook.cjs is of this version"),
+      expect.stringContaining("hook.key can be read"),
+      expect.stringContaining("answers"),
+    ]);
   });
 
   it("warns of a clock that is wrong", async () => {
