@@ -21,6 +21,8 @@ export interface Column<Row> {
   readonly isShort?: boolean;
   /** Cut in a line, and left out where there is no room for it: the row's own page has it whole. */
   readonly isCut?: boolean;
+  /** Cut after its second line, not the first. */
+  readonly isTwoLines?: boolean;
   /** In a table of lines; what names the row takes the rest. */
   readonly width?: keyof typeof widths;
 }
@@ -130,6 +132,7 @@ const hiddenIfEmpty = "max-md:[&:has(>span:last-child:empty)]:hidden";
 function BodyCell<Row>({ column, row, rowId, isLine }: BodyCellProps<Row>) {
   const more = column.more?.(row) ?? null;
   const isCut = isLine && (column.isRowHeader || column.isCut || column.isShort);
+  const cut = isCut ? (column.isTwoLines ? "two-lines" : "one-line") : "";
   const className = `py-2.5 pr-4 align-top max-md:flex max-md:gap-3 max-md:py-1 max-md:pr-0 ${hiddenIfEmpty} ${
     column.numeric ? "tabular-nums md:whitespace-nowrap md:text-right" : ""
   } ${column.isRowHeader ? "text-left font-medium" : "font-normal"} ${isLine ? lineClass(column) : ""}`;
@@ -139,12 +142,12 @@ function BodyCell<Row>({ column, row, rowId, isLine }: BodyCellProps<Row>) {
         {column.header}
       </span>
       {more === null ? (
-        <span className={`min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere] ${isCut ? "one-line" : ""}`}>
+        <span className={`min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere] ${cut}`}>
           {column.cell(row)}
         </span>
       ) : (
         <details className="row-more min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere]">
-          <summary id={`${column.id}-${rowId}`} className={`list-none ${isCut ? "one-line" : ""}`}>
+          <summary id={`${column.id}-${rowId}`} className={`list-none ${cut}`}>
             {column.cell(row)}
           </summary>
           <div className="mt-2 mb-1 flex flex-col gap-1 font-normal text-muted [overflow-wrap:anywhere] md:max-xl:w-md">

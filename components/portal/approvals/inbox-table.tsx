@@ -41,6 +41,7 @@ const actionColumn: Column<InboxRow> = {
   id: "action",
   header: "Action",
   isRowHeader: true,
+  isTwoLines: true,
   cell: (row) => <RequestTitle row={row} href={new URL(row.approval_url).pathname} />,
 };
 
@@ -49,12 +50,14 @@ const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [
     id: "agent",
     header: "Requested by",
     isCut: true,
-    width: "medium",
+    width: "wide",
     cell: (row) => (
       <>
-        <AgentText value={row.agent_slug} isName hideWarnings />
-        <span className="text-muted">
-          {" · "}
+        <span className="md:block md:truncate">
+          <AgentText value={row.agent_slug} isName hideWarnings />
+        </span>
+        <span className="text-muted md:block md:truncate">
+          <span className="md:hidden">{" · "}</span>
           <AgentText value={organizationTitle(row.organization_name)} isName hideWarnings />
         </span>
       </>
