@@ -88,7 +88,7 @@ export interface EntryRow {
   rule_context: string | null;
   rule_outcome: string | null;
   derivation: string | null;
-  /** Number of the decision, within the pack, about the request that an approver made of this one. */
+  /** Number of the decision, in the period or first after it, about the request that an approver made of this one. */
   changed_into: number | null;
 }
 

@@ -1,4 +1,5 @@
 /** Stops by an organization, in a pack: counted, in place, with the signed reason and no other. */
+import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { sourceOf } from "#lib/protocol/encoding/zip";
@@ -23,9 +24,8 @@ describe("changes of an agent in an evidence pack", () => {
   let whole: Uint8Array;
   let requestId: string;
 
-  const make = async (withPrivate = true, agent = slug) => {
-    const now = Date.now();
-    const period = { from: new Date(now - dayMs).toISOString(), to: new Date(now + dayMs).toISOString() };
+  const make = async (withPrivate = true, agent = slug, to = Date.now() + dayMs) => {
+    const period = { from: new Date(to - 2 * dayMs).toISOString(), to: new Date(to).toISOString() };
     return collect(
       (await makeEvidencePack(test.app.context, person, { agentSlugs: [agent], period, withPrivate })).parts,
     );
@@ -65,6 +65,12 @@ describe("changes of an agent in an evidence pack", () => {
     const { checks, verdict, facts } = await check(whole);
     expect(checks.filter(({ status }) => status !== "pass")).toEqual([]);
     expect(verdict).toBe("valid");
+    const guide = await readFile("components/guides/content/evidence-pack.md", "utf8");
+    const named = [...guide.matchAll(/^\| (`.*?) +\|/gm)].flatMap(
+      ([, cell = ""]) => cell.match(/[a-z ]+/g) ?? [],
+    );
+    const names = checks.map(({ name }) => (name.startsWith("record ") ? "record " : name));
+    expect(named, "the guide explains each").toEqual(expect.arrayContaining(names));
     expect(facts?.counts).toMatchObject({
       entries: 6,
       decisions: { total: 4, approved: 1, denied: 0, revoked: 1, frozen: 1, unfrozen: 1, erased: 0 },
@@ -90,6 +96,9 @@ describe("changes of an agent in an evidence pack", () => {
       return { made, request_id: into.request_id as string };
     };
     const [first, second] = [await change(), await change()];
+    const { body: cancelled } = await test.call("GET", `/v1/authorize/${second.made.request_id}`, { key });
+    const end = Date.parse(cancelled.decided_at) + 1;
+    await expect.poll(() => Date.now()).toBeGreaterThan(end);
     const approval_url = approvalUrl(test.app.context, first.request_id);
     const { status } = await openRequest(test, { request_id: first.request_id, approval_url }).approve("ada");
     expect(status).toBe(200);
@@ -109,6 +118,12 @@ describe("changes of an agent in an evidence pack", () => {
       ])
         expect(text).toContain(words);
     }
+    const early = await make(true, agent, end);
+    expect((await check(early)).checks.filter(({ status }) => status === "fail")).toEqual([]);
+    expect(unpack(early).has(file(3)), "the first entry after the period").toBe(false);
+    expect(Buffer.from(unpack(early).get("report.html") ?? []).toString()).toContain(
+      "replaced by number 3, as an approver changed it",
+    );
     const lie = async (number: number, changed_into: number) =>
       problems(
         await forge(

@@ -285,7 +285,7 @@ async function* writeEntries(
     add(tallyEntries(untallied, style).tally);
     untallied = [];
   };
-  const rows = readEntryRows(context.database, owner, first, last);
+  const rows = readEntryRows(context.database, owner, first, last, after ?? last);
   for await (const { row, json, packed } of mapAhead(rows, describe)) {
     const kind = row.attestation_id === null ? "decisions" : "attestations";
     const file = `${folder}${numberedFile(kind, row.sequence)}`;
