@@ -3,6 +3,8 @@
  * space kept, nothing cut, hidden characters as ⟨U+202E⟩ (a run of them as one mark), and a warning if letters of
  * several scripts are mixed. Use it for action, context, metadata, agent name and description, denial reason.
  */
+import type { ReactNode } from "react";
+import type { Marks } from "#components/line-diff";
 import { ExclamationTriangleIcon } from "#components/ui/icons";
 import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/protocol/text/display-text";
 import { findTextWarnings, type TextWarning } from "#lib/protocol/text/mixed-script";
@@ -18,6 +20,8 @@ interface AgentTextProps {
   /** For lists whose rows have pages of their own: the first lines, without warnings. */
   readonly isExcerpt?: boolean;
   readonly className?: string;
+  /** Places that another text doesn't have. */
+  readonly changes?: (Marks & { readonly kind: "removed" | "added" }) | undefined;
 }
 
 const maxWarnings = 5;
@@ -73,7 +77,37 @@ function writePlainly(run: DisplayRun): string {
   return `${isLong ? `⟨${sumUp(run.marks)}⟩` : runToText(run)}${run.value.endsWith("\n") ? "\n" : ""}`;
 }
 
-function Segments({ value, breaks }: { readonly value: string; readonly breaks: boolean }) {
+type Piece = readonly [at: number, node: ReactNode];
+
+/** A text in pieces that begin where one of the places begins or ends. */
+function cutAt(value: string, start: number, { lines, words }: Marks): Piece[] {
+  const ends = [...lines, ...words].flatMap(({ from, to }) => [from - start, to - start]);
+  const inside = ends.filter((end) => end > 0 && end < value.length);
+  const cuts = [...new Set([0, ...inside])].sort((one, other) => one - other);
+  return cuts.map((from, i) => [start + from, value.slice(from, cuts[i + 1])]);
+}
+
+/** Removed and added lines as such, and in bold what differs within them. */
+function markPieces(
+  pieces: readonly Piece[],
+  { kind, lines, words }: NonNullable<AgentTextProps["changes"]>,
+) {
+  const find = (ranges: Marks["lines"], at: number) => ranges.find(({ from, to }) => at >= from && at < to);
+  const groups: { line: object | undefined; at: number; nodes: ReactNode[] }[] = [];
+  for (const [at, node] of pieces) {
+    const line = find(lines, at);
+    if (groups.at(-1)?.line !== line || line === undefined) groups.push({ line, at, nodes: [] });
+    groups.at(-1)?.nodes.push(find(words, at) === undefined ? node : <b key={at}>{node}</b>);
+  }
+  const Line = kind === "removed" ? "del" : "ins";
+  return groups.map(({ line, at, nodes }) => (line === undefined ? nodes : <Line key={at}>{nodes}</Line>));
+}
+
+interface SegmentsProps extends Pick<AgentTextProps, "value" | "changes"> {
+  readonly breaks: boolean;
+}
+
+function Segments({ value, breaks, changes }: SegmentsProps) {
   const runs = groupSegments(value);
   const isPlain = (run: DisplayRun) => run.kind === "hidden" && breaks && isPlainBreak(run);
   const lastChip = runs.filter((run) => run.kind === "hidden" && !isPlain(run))[maxChips - 1];
@@ -84,13 +118,14 @@ function Segments({ value, breaks }: { readonly value: string; readonly breaks: 
     .join("");
   // Runs have no identity but their place, and the string never changes in place.
   let offset = 0;
-  const shown = runs.slice(0, end).map((run) => {
-    const key = offset;
+  const shown = runs.slice(0, end).flatMap((run): Piece[] => {
+    const at = offset;
     offset += run.value.length;
-    if (run.kind === "text" || isPlain(run)) return run.value;
-    return <HiddenCharacters key={key} run={run} />;
+    if (run.kind === "hidden" && !isPlain(run)) return [[at, <HiddenCharacters key={at} run={run} />]];
+    return changes === undefined ? [[at, run.value]] : cutAt(run.value, at, changes);
   });
-  return rest === "" ? shown : [...shown, rest];
+  const drawn = changes === undefined ? shown.map(([, node]) => node) : markPieces(shown, changes);
+  return rest === "" ? drawn : [...drawn, rest];
 }
 
 function explain(warning: TextWarning): string {
@@ -130,7 +165,7 @@ function Warnings({ warnings }: { readonly warnings: readonly TextWarning[] }) {
 }
 
 export function AgentText(props: AgentTextProps) {
-  const { value, isName = false, hideWarnings = false, isExcerpt = false, className = "" } = props;
+  const { value, isName = false, hideWarnings = false, isExcerpt = false, className = "", changes } = props;
   const found = hideWarnings || isExcerpt ? [] : findTextWarnings(value, isName ? "whole" : "words");
   const warnings = [
     ...new Map(found.map((warning) => [`${warning.kind} ${warning.word}`, warning])).values(),
@@ -141,7 +176,7 @@ export function AgentText(props: AgentTextProps) {
         {value === "" ? (
           <span className="text-muted italic">(empty)</span>
         ) : (
-          <Segments value={value} breaks={!isName} />
+          <Segments value={value} breaks={!isName} changes={changes} />
         )}
       </bdi>
       {warnings.length > 0 ? <Warnings warnings={warnings} /> : null}

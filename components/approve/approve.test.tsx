@@ -15,7 +15,7 @@ import { ApprovalScreen } from "./approval-screen";
 import { explainChange } from "./change-form";
 import { findDifferences } from "./check-shown";
 import { DenyFormPlain, explainDenial, readReason } from "./deny-form";
-import { listDetails } from "./details";
+import { describeForWallet, listDetails } from "./details";
 import { GrantBlock } from "./grant-block";
 import { describeMissing, GroupsNeeded } from "./groups-needed";
 import { writeHeading } from "./heading";
@@ -369,7 +369,11 @@ describe("blocks", () => {
   ])("say first and large what the tool %s would run with %j", (tool, context, first, below) => {
     const view = makeView();
     const request = { ...view.request, action: `Use the tool ${tool}`, tool };
-    const read = (html: string) => html.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");
+    const read = (html: string) =>
+      html
+        .replaceAll(/<\/?(?:b|del|ins)>/g, "")
+        .replaceAll(/<[^>]*>/g, " ")
+        .replaceAll(/\s+/g, " ");
     const block = renderToStaticMarkup(<ActionBlock request={request} context={context} />);
     const places = [...first, request.action].map((one) => read(block).indexOf(one));
     expect(places).toEqual(places.toSorted((a, b) => a - b));
@@ -386,6 +390,51 @@ describe("blocks", () => {
     const parts = listShown({ request, context }).map(({ id }) => id);
     for (const name of Object.keys(context))
       expect(parts.filter((id) => id === `context ${name}`)).toHaveLength(1);
+  });
+
+  const drawEdit = (context: Record<string, string>) => {
+    const request = { ...makeView().request, action: "Use the tool Edit", tool: "Edit" };
+    return [ActionBlock, ContextBlock].map((Block) =>
+      renderToStaticMarkup(<Block request={request} context={context} />),
+    );
+  };
+
+  it("mark what an edit takes out of a file and puts in", () => {
+    const [html = ""] = drawEdit({
+      file_path: "/srv/a.ts",
+      old_string: "limits = {\n  daily: 100,\n}",
+      new_string: "limits = {\n  daily: 100_000,\n}",
+    });
+    expect(html).toContain("limits = {\n<del>  daily: <b>100</b>,</del>\n}");
+    expect(html).toContain("limits = {\n<ins>  daily: <b>100_000</b>,</ins>\n}");
+    const [deletion = ""] = drawEdit({ file_path: "a", old_string: "audit()", new_string: "" });
+    expect(deletion).toContain("<del>audit()</del>");
+    const [hidden = ""] = drawEdit({ file_path: "a", old_string: "a", new_string: "a\u202eb" });
+    expect(hidden).toMatch(/<ins><b>a<\/b><b><span class="agent-text-chip"[^>]*>⟨U\+202E⟩<\/span>/);
+    const [part = ""] = drawEdit({ file_path: "a", "old_string (01/2)": "a", new_string: "b" });
+    expect(part).not.toContain("<ins>");
+  });
+
+  it("cut a long edit to where it begins to differ, and mark all of it below", () => {
+    const lines = (last: string) => [..."abcdefghij", last, ..."klmnopqr"].join("\n");
+    const [html = "", details = ""] = drawEdit({
+      file_path: "a",
+      old_string: lines("pay(1)"),
+      new_string: lines("pay(2)"),
+    });
+    expect(html).toContain("…\nj\n<ins>pay(<b>2</b>)</ins>\nk\nl\nm\nn …");
+    expect(html).not.toContain("d\ne");
+    expect(details).toContain("i\nj\n<ins>pay(<b>2</b>)</ins>\nk");
+  });
+
+  it("are named to the wallet by what runs, not by the tool alone", () => {
+    const { request } = makeView();
+    const hook = { ...request, action: "Use the tool Bash", tool: "Bash" };
+    const command = "set -e\nrm -rf \u202edata";
+    expect(describeForWallet({ request: hook, context: { command } })).toBe(
+      `${request.agent_slug}: set -e · rm -rf ⟨U+202E⟩data`,
+    );
+    expect(describeForWallet({ request, context: { command } })).toContain(request.action);
   });
 
   it("come in the order of their weight: amount, recipient, action, details, who asks, and last the hash", () => {

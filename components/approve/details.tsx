@@ -1,6 +1,9 @@
 /** The details of a request, in the order in which a person decides about them, each with the look that fits it. */
+import { type Marks, markChanges } from "#components/line-diff";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
-import { chooseLines, deriveTitle, listRun } from "#lib/protocol/record/title";
+import { chooseLines, deriveTitle, findChange, listRun } from "#lib/protocol/record/title";
+import { groupSegments, runToText } from "#lib/protocol/text/display-text";
 
 export interface Detail {
   id: string;
@@ -9,8 +12,14 @@ export interface Detail {
   label: string;
   value: string;
   look: "large" | "text" | "code" | "run";
-  /** Beginning of a long value that is whole further below. */
+  /** Part of a long value that is whole further below. */
   excerpt?: string;
+  /** Places that differ from the text that it replaces, or that replaces it. */
+  changes?: Changes;
+}
+
+export interface Changes extends Marks {
+  readonly kind: "removed" | "added";
 }
 
 /** A sentence or two; what is longer would fill a phone's screen in large type. */
@@ -42,8 +51,23 @@ const toTitled = ({ action, tool = null, context = null }: Described) => ({ acti
 
 export const writeTitle = (described: Described): string => deriveTitle(toTitled(described));
 
+const walletTextLength = 500;
+
+/** For the wallet's own screen, which shows less than this page: short, hidden characters visible. */
+export function describeForWallet({ request, context }: Pick<ApprovalView, "request" | "context">): string {
+  let text = "";
+  for (const run of groupSegments(`${request.agent_slug}: ${writeTitle({ ...request, context })}`)) {
+    const piece = runToText(run);
+    const room = walletTextLength - text.length;
+    if (piece.length > room) return `${text}${run.kind === "text" ? piece.slice(0, room) : ""} …`;
+    text += piece;
+  }
+  return text;
+}
+
 /** A screen's worth of a command or a change; the rest would push the decision off a phone. */
-const isShort = (value: string) => value.length <= largeLength && value.split("\n").length <= largeLines;
+const isShort = (value: string) =>
+  value.length <= largeLength && value.trimEnd().split("\n").length <= largeLines;
 
 /** Its most telling lines; a long one is cut at a word. */
 function cut(value: string): string {
@@ -56,12 +80,42 @@ function cut(value: string): string {
   return `${end > largeLength / 2 ? start.slice(0, end) : start} …`;
 }
 
+/** Lines of a changed text from the one before its first change, and the places in them. */
+function cutChange(value: string, { kind, lines, words }: Changes): Pick<Detail, "excerpt" | "changes"> {
+  const first = lines[0]?.from ?? 0;
+  const start = first < 2 ? 0 : value.lastIndexOf("\n", first - 2) + 1;
+  const most = value.slice(start).split("\n").slice(0, largeLines).join("\n");
+  const text = [...most].slice(0, 2 * largeLength).join("");
+  const lead = start > 0 ? "…\n" : "";
+  const move = (ranges: Marks["lines"]) =>
+    ranges
+      .filter(({ from }) => from < start + text.length)
+      .map(({ from, to }) => ({
+        from: from - start + lead.length,
+        to: Math.min(to - start, text.length) + lead.length,
+      }));
+  return { excerpt: `${lead}${text} …`, changes: { kind, lines: move(lines), words: move(words) } };
+}
+
+/** Changes of a file, by the names of its two texts. */
+function findChanges(described: Described): Record<string, Changes> {
+  const found = findChange(toTitled(described));
+  if (found === null) return {};
+  const { context } = described;
+  const { removed, added } = markChanges(context?.[found.before] ?? "", context?.[found.after] ?? "");
+  return { [found.before]: { ...removed, kind: "removed" }, [found.after]: { ...added, kind: "added" } };
+}
+
 /**
  * Calls of hooks begin with what they run; then amounts and recipients, with the action; below it the rest, and the whole of what
  * is cut above it.
  */
 export function splitDetails(described: Described) {
-  const details = listDetails(described.context ?? {});
+  const changes = findChanges(described);
+  const details = listDetails(described.context ?? {}).map((detail): Detail => {
+    const own = changes[detail.name];
+    return own === undefined ? detail : { ...detail, changes: own };
+  });
   const run = listRun(toTitled(described)).flatMap((id): Detail[] => {
     const detail = details.find(({ name }) => name === id);
     if (detail === undefined) return [];
@@ -69,7 +123,10 @@ export function splitDetails(described: Described) {
       {
         ...detail,
         look: "run",
-        ...(!isShort(detail.value) && { excerpt: cut(detail.value) }),
+        ...(!isShort(detail.value) &&
+          (detail.changes === undefined
+            ? { excerpt: cut(detail.value) }
+            : cutChange(detail.value, detail.changes))),
       },
     ];
   });

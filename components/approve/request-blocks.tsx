@@ -31,12 +31,12 @@ const markWhole = (id: string) => (id.startsWith("excerpt ") ? {} : markPart(id)
 
 const toItem =
   (before: Before) =>
-  ({ id, name, label, value, look, excerpt }: Detail) => ({
+  ({ id, name, label, value, look, excerpt, changes }: Detail) => ({
     id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
     value: (
       <span className={look === "code" || look === "run" ? "font-mono" : undefined}>
-        <AgentText value={excerpt ?? value} />
+        <AgentText value={excerpt ?? value} changes={changes} />
         {excerpt === undefined ? null : (
           <span className="block font-normal font-sans text-muted text-sm">
             Cut. All of it is under Details.

@@ -6,7 +6,7 @@ import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView, SentAssertion, WalletPreset } from "#lib/api/schemas/approval-view";
-import { groupSegments, runToText } from "#lib/protocol/text/display-text";
+import { describeForWallet } from "./details";
 import { DifferenceAlert } from "./difference-alert";
 import { describeMissing } from "./groups-needed";
 import { useWorldId } from "./use-world-id";
@@ -28,20 +28,7 @@ interface WorldIdPanelProps {
   readonly onCounted: () => void;
 }
 
-const walletTextLength = 500;
 const deviceLabel = "Use a World ID verified on a device only";
-
-/** For the wallet's own screen, which shows less than this page: short, hidden characters visible. */
-function describeForWallet({ request }: ApprovalView): string {
-  let text = "";
-  for (const run of groupSegments(`${request.agent_slug}: ${request.action}`)) {
-    const piece = runToText(run);
-    const room = walletTextLength - text.length;
-    if (piece.length > room) return `${text}${run.kind === "text" ? piece.slice(0, room) : ""} …`;
-    text += piece;
-  }
-  return text;
-}
 
 interface FailureProps {
   readonly words: Words;

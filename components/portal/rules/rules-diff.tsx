@@ -1,5 +1,5 @@
 /** Two versions of the rules, line by line. */
-import { type DiffLine, diffLines } from "./line-diff";
+import { type DiffLine, diffLines } from "#components/line-diff";
 
 const marks: Record<DiffLine["kind"], { sign: string; word: string; className: string }> = {
   same: { sign: " ", word: "", className: "" },

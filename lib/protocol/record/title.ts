@@ -18,8 +18,11 @@ const commands = split("command cmd commandline script argv chars input patch pa
 const files = split("filepath notebookpath targetfile absolutepath path");
 const others = split("query pattern subject title message prompt description dirpath directorypath");
 /** Old and new text of a file, in this order, and what is searched in it. */
+const olds = split("oldstring oldstr oldtext targetcontent before");
+const news = split("newstring newstr newtext replacementcontent after");
 const changes = [
-  ...split("oldstring oldstr oldtext targetcontent before newstring newstr newtext replacementcontent after"),
+  ...olds,
+  ...news,
   ...split("newsource content contents filetext codecontent edits replacementchunks pattern query"),
 ];
 
@@ -134,6 +137,17 @@ export function listRun({ action, tool, context }: Titled): string[] {
   const [main = file] = find(commands);
   if (file === undefined || main === undefined) return main === undefined ? find(others).slice(0, 1) : [main];
   return [...new Set([main, file, ...find(changes)])];
+}
+
+/** Names of the details that hold a changed part of a file before and after; null if it isn't shown as two whole texts. */
+export function findChange(titled: Titled): { before: string; after: string } | null {
+  const names = listRun(titled).length === 0 ? [] : Object.keys(titled.context ?? {});
+  for (const [i, old] of olds.entries()) {
+    const [before, after] = [old, news[i]].map((one) => names.find((name) => readName(name) === one));
+    if (before === undefined || after === undefined) continue;
+    return [before, after].every((name) => name === withoutPart(name)) ? { before, after } : null;
+  }
+  return null;
 }
 
 /** Commands of Codex may be lists of words. */

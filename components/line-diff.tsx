@@ -1,4 +1,4 @@
-/** Which lines of a text another one has no longer, and which are new: the longest common subsequence of lines. */
+/** Differences of two texts by the longest common subsequence of their lines, and by words where lines pair off. */
 
 export interface DiffLine {
   kind: "same" | "removed" | "added";
@@ -60,3 +60,70 @@ export function diffLines(before: string, after: string): DiffLine[] {
     ...toLines("same", oldRest.slice(oldRest.length - atEnd)),
   ];
 }
+
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Places in a text that the other one doesn't have. */
+export interface Marks {
+  readonly lines: readonly Range[];
+  /** Within lines that changed into another one. */
+  readonly words: readonly Range[];
+}
+
+const isWithinWord = (text: string, at: number) => /^[^\s!-/:-@[-^`{-~]{2}/.test(text.slice(at - 1));
+
+/** Two lines but for their equal ends, which end between words. */
+function diffWords(before: string, after: string): [Range, Range] {
+  const most = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < most && before[start] === after[start]) start += 1;
+  let end = 0;
+  while (end < most - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  const both = [before, after];
+  while (start > 0 && both.some((text) => isWithinWord(text, start))) start -= 1;
+  while (end > 0 && both.some((text) => isWithinWord(text, text.length - end))) end -= 1;
+  return [
+    { from: start, to: before.length - end },
+    { from: start, to: after.length - end },
+  ];
+}
+
+export function markChanges(before: string, after: string): { removed: Marks; added: Marks } {
+  const [removed, added] = [0, 1].map(() => ({ lines: [] as Range[], words: [] as Range[], at: 0 })) as [
+    Side,
+    Side,
+  ];
+  let open: [Range[], Range[]] = [[], []];
+  const close = () => {
+    const [old, now] = open;
+    open = [[], []];
+    if (old.length !== now.length) return;
+    for (const [i, { from, to }] of old.entries()) {
+      const other = now[i] ?? { from: 0, to: 0 };
+      const found = diffWords(before.slice(from, to), after.slice(other.from, other.to));
+      for (const [side, start, range] of [
+        [removed, from, found[0]],
+        [added, other.from, found[1]],
+      ] as const)
+        if (range.to > range.from) side.words.push({ from: start + range.from, to: start + range.to });
+    }
+  };
+  for (const { kind, text } of diffLines(before, after)) {
+    if (kind === "same") close();
+    for (const [i, side] of [removed, added].entries()) {
+      if (kind === (i === 0 ? "added" : "removed")) continue;
+      const range = { from: side.at, to: side.at + text.length };
+      side.at = range.to + 1;
+      if (kind === "same") continue;
+      side.lines.push(range);
+      open[i as 0 | 1].push(range);
+    }
+  }
+  close();
+  return { removed, added };
+}
+
+type Side = { lines: Range[]; words: Range[]; at: number };
