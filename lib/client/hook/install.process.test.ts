@@ -430,6 +430,10 @@ describe("hook install", () => {
       expect(out.includes("launchctl bootout")).toBe(platform === "darwin");
       expect(await listAll()).not.toContain(file);
       expect(await listAll()).toContain(file.replace("9999", "9998"));
+      const moved = await begin("--port", "9997", "--settings", path.join(own, "second.json"));
+      expect(moved.err).toContain("The helper of the former port goes on until you end it: ");
+      expect(await listAll()).not.toContain(file.replace("9999", "9998"));
+      expect(await listAll()).toContain(file.replace("9999", "9997"));
     });
   });
 

@@ -384,6 +384,14 @@ async function makePlan(command: Command): Promise<Plan> {
     const text = machine.platform === "darwin" ? writePlist(name, serving) : writeUnit(serving);
     more.push({ file, before: await readSettings(io, file), after: text });
   }
+  const former = line.flags.has("system") ? [] : listServices(machine, dialect, before);
+  for (const { name, file, end, enabled } of former) {
+    if (name === service?.name || !(await io.isFile(file))) continue;
+    io.tell(`The helper of the former port goes on until you end it: ${end}\n`);
+    // systemctl disables no unit whose file is gone.
+    if (enabled !== undefined && (await io.isFile(enabled))) continue;
+    more.push({ file, before: await readSettings(io, file), after: "" });
+  }
   return {
     start: serving === null ? "" : describeStart([...serving, "--", "claude"], port, service?.enable),
     settings: [{ file: settingsFile, before, after }, ...more],
@@ -418,6 +426,14 @@ function nameService({ home, platform }: Machine, port: number) {
     end: `systemctl --user disable --now ${name}`,
     enabled: `${home}/.config/systemd/user/default.target.wants/${name}.service`,
   };
+}
+
+/** Services of the ports that the settings name. */
+function listServices(machine: Machine, dialect: DialectName, text: string) {
+  const found = parseHooks(dialect, text);
+  const urls = found === null ? [] : listOwnHooks(dialect, found).map(({ handler }) => handler["url"]);
+  const ports = new Set(urls.map((url) => Number(/:(\d+)\/$/.exec(String(url))?.[1])));
+  return [...ports].filter(Boolean).map((port) => nameService(machine, port));
 }
 
 const writeUnit = (command: readonly string[]) => `[Unit]
@@ -679,10 +695,8 @@ export async function uninstallHook(command: Command): Promise<void> {
     const before = await readSettings(io, one);
     settings.push({ file: one, before, after: takeOut(dialect, one, before) });
   }
-  const found = parseHooks(dialect, settings[0]?.before ?? "");
-  const urls = found === null ? [] : listOwnHooks(dialect, found).map(({ handler }) => handler["url"]);
-  const ports = [...new Set(urls.map((url) => Number(/:(\d+)\/$/.exec(String(url))?.[1])))].filter(Boolean);
-  const services = line.flags.has("system") ? [] : ports.map((port) => nameService(io.machine, port));
+  const before = settings[0]?.before ?? "";
+  const services = line.flags.has("system") ? [] : listServices(io.machine, dialect, before);
   for (const { file: unit, enabled, end } of services) {
     if (enabled !== undefined && (await io.isFile(enabled)))
       throw new UsageError(
