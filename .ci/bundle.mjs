@@ -23,7 +23,7 @@ const entryPoints = {
   "embedded-worker": inRoot("lib/db/embedded/worker.ts"),
   "rules-process": inRoot("lib/services/policies/rules-process.ts"),
   "zk-worker": inRoot("lib/jobs/zk-worker.ts"),
-  "log-worker": inRoot("lib/jobs/log-worker.ts"),
+  "log-worker": inRoot("lib/log/signing/log-worker.ts"),
   "picture-worker": inRoot("lib/jobs/picture-worker.ts"),
   ...Object.fromEntries(
     commands.map((file) => [`cli/${path.basename(file, ".ts")}`, inRoot(`lib/cli/${file}`)]),

@@ -136,6 +136,13 @@ export const mutations = [
   },
   {
     threat: "Weak agent keys, malleable signatures",
+    file: "lib/services/attestations/stored-receipt.ts",
+    from: "if (verdicts[i]) held.set(digest, true);",
+    to: "held.set(digest, true);",
+    test: "lib/services/attestations/signature-verdicts.test.ts",
+  },
+  {
+    threat: "Weak agent keys, malleable signatures",
     file: "lib/protocol/keys/ed25519.ts",
     from: 'if (!point.isTorsionFree()) return refuse("a point with a torsion part (mixed order)");',
     to: "",

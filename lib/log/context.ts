@@ -1,4 +1,5 @@
 import type { HttpContext } from "#lib/api/http/context";
+import type { WorkerPool } from "#lib/jobs/zk-worker-pool";
 import type { ObjectStore } from "#lib/log/object-storage/object-store";
 import type { OldEntries } from "#lib/log/reading/compact";
 import type { StaticTiles } from "#lib/log/reading/export-tiles";
@@ -6,6 +7,7 @@ import type { LogList } from "#lib/log/reading/log-list";
 import type { ForkGuard } from "#lib/log/sequencer/fork-guard";
 import type { HeadLock } from "#lib/log/sequencer/head-lock";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
+import type * as logWorker from "#lib/log/signing/log-worker";
 import type { SigningKeys } from "#lib/log/signing/signing-keys";
 import type { NotBeforeSource } from "#lib/log/time/time-stamps";
 import type { Certificate } from "#lib/protocol/encoding/certificate";
@@ -18,6 +20,8 @@ export interface LogContext extends HttpContext {
   lock: HeadLock | null;
   notBefore: NotBeforeSource;
   staticTiles: StaticTiles;
+  /** Thread for jobs of a few milliseconds. */
+  logPool: WorkerPool<typeof logWorker>;
   store: ObjectStore | null;
   /** Entries that are in the store and no longer in the database; null without one. */
   oldEntries: OldEntries | null;

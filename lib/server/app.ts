@@ -18,7 +18,6 @@ import { type Env, readEnv } from "#lib/env";
 import { createTimedCache } from "#lib/jobs/bounded-memo";
 import { createFairQueue } from "#lib/jobs/fair-queue";
 import { requestGuarded } from "#lib/jobs/guarded-request";
-import type * as logWorker from "#lib/jobs/log-worker";
 import type * as pictureWorker from "#lib/jobs/picture-worker";
 import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/jobs/zk-worker-pool";
 import { logMadeKeys } from "#lib/log/keys/key-events";
@@ -28,6 +27,7 @@ import { requireOwnHistory } from "#lib/log/reading/history";
 import { openLogList } from "#lib/log/reading/log-list";
 import { createLogSequencer, createReadiness } from "#lib/log/sequencer/sequencer";
 import { openSigners, reloadSigners } from "#lib/log/signing/first-keys";
+import type * as logWorker from "#lib/log/signing/log-worker";
 import { createSigningKeys } from "#lib/log/signing/signing-keys";
 import { startPostQuantum, stopPostQuantum } from "#lib/log/witness/post-quantum";
 import { logger } from "#lib/logger";
@@ -130,6 +130,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   const logList = await openLogList(env.LOG_LIST, firstOrigin);
   const world = await openWorldId(env, files, random);
   const sequencer = createLogSequencer({ database, keys, guard, lock, random, logger });
+  const logPool = createLogPool();
   const pool = createZkPool({ workerFile: zkWorkerFile, ...(proofThreads && { threads: proofThreads }) });
   const time = await openTime({ env, database, clock, random, logger, pool, isAsking: writer === undefined });
   const { DATABASE_REPLICA_URL: replicaUrl } = env;
@@ -155,6 +156,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     guard,
     lock,
     store,
+    logPool,
     oldEntries: store === null ? null : createOldEntries(store),
     log: sequencer,
     wakeups: await logIfSlow("the database's notifications", createWakeups(database)),
@@ -180,7 +182,6 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   if (writer === undefined) await logMadeKeys(context);
   const pictures = createPicturePool();
   const stopBackground = writer === undefined ? startBackground(context) : async () => {};
-  const logPool = createLogPool();
   const isTwice = env.POST_QUANTUM === "on";
   if (writer === undefined && !isTwice) await stopPostQuantum(context);
   const endPostQuantum =

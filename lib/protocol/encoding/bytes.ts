@@ -18,6 +18,25 @@ export function utf8Decode(bytes: Uint8Array): string {
   return textDecoder.decode(bytes);
 }
 
+/** Parts in one piece of memory, which is sent to a thread in less time than they. */
+export interface JoinedBytes {
+  bytes: Uint8Array;
+  lengths: readonly number[];
+}
+
+export const joinBytes = (parts: readonly Uint8Array[]): JoinedBytes => ({
+  bytes: concatBytes(...parts),
+  lengths: parts.map(({ length }) => length),
+});
+
+export function splitBytes({ bytes, lengths }: JoinedBytes): Uint8Array[] {
+  let end = 0;
+  return lengths.map((length) => {
+    end += length;
+    return bytes.subarray(end - length, end);
+  });
+}
+
 /** Lower case, without `0x`. */
 export function hexEncode(bytes: Uint8Array): string {
   return toHex(bytes);

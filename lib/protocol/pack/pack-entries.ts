@@ -15,7 +15,11 @@ import {
   noNames,
 } from "#lib/protocol/record/facts";
 import { type BackedMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/human-approval";
-import { type ActionPredicate, parseActionStatement } from "#lib/protocol/statement/statement";
+import {
+  type ActionPredicate,
+  type ActionStatement,
+  parseActionStatement,
+} from "#lib/protocol/statement/statement";
 import {
   factsOfStatement,
   findWarnings,
@@ -81,10 +85,11 @@ function openFacts(json: JsonObject, read: (names: Names) => Facts): Facts {
   return { ...read(names), ...shown };
 }
 
-function readAttestation(file: string, answer: JsonObject): PackEntry {
+function readAttestation(file: string, answer: JsonObject, parsed?: ActionStatement): PackEntry {
   const { record, status, human_authorization: object } = answer;
   const payload = readPayload(answer);
-  const predicate = payload === null ? undefined : parseActionStatement(payload)?.predicate;
+  const statement = payload === null ? null : (parsed ?? parseActionStatement(payload));
+  const predicate = statement?.predicate;
   const missing = status === "erased" ? "erased" : "withheld";
   const approval = predicate?.human_approval ?? null;
   return {
@@ -157,9 +162,10 @@ function readChange(file: string, json: JsonObject): PackEntry {
   };
 }
 
-export function readPackEntry(file: string, json: JsonObject): PackEntry {
+/** `parsed`: the statement of an attestation's payload, if it is known. */
+export function readPackEntry(file: string, json: JsonObject, parsed?: ActionStatement): PackEntry {
   if (json["type"] === CHANGE_FILE_TYPE) return readChange(file, json);
-  return json["type"] === DECISION_FILE_TYPE ? readDecision(file, json) : readAttestation(file, json);
+  return json["type"] === DECISION_FILE_TYPE ? readDecision(file, json) : readAttestation(file, json, parsed);
 }
 
 /* Totals over the entries of an evidence pack. The verifier recounts them from the entries. */

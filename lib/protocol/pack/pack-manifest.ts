@@ -67,6 +67,10 @@ export const encodePackJson = (value: unknown): Uint8Array =>
 
 export function findCheckpoints(value: JsonValue, found: string[] = []): string[] {
   if (typeof value !== "object" || value === null) return found;
+  if (Array.isArray(value)) {
+    for (const inner of value) if (typeof inner === "object") findCheckpoints(inner, found);
+    return found;
+  }
   for (const name of Object.keys(value)) {
     const inner = (value as JsonObject)[name];
     if (typeof inner === "object") findCheckpoints(inner, found);

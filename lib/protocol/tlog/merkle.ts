@@ -238,14 +238,14 @@ export function rangeHasher(readNode: PerfectNodeReader): (range: LeafRange) => 
   const remembered = new Map<string, Uint8Array>();
   const hashRange = ([from, to]: LeafRange): Uint8Array => {
     if (from === to) return emptyRoot();
-    const [first, ...rest] = perfectNodes([from, to]);
-    if (first === undefined) throw new RangeError("not a range of leaves");
-    if (rest.length === 0) return readNode(first.height, first.index);
     const name = `${from}-${to}`;
     const known = remembered.get(name);
     if (known !== undefined) return known;
+    const [first, ...rest] = perfectNodes([from, to]);
+    if (first === undefined) throw new RangeError("not a range of leaves");
+    const node = readNode(first.height, first.index);
     const split = (first.index + 1) * 2 ** first.height;
-    const hash = nodeHash(readNode(first.height, first.index), hashRange([split, to]));
+    const hash = rest.length === 0 ? node : nodeHash(node, hashRange([split, to]));
     remembered.set(name, hash);
     return hash;
   };

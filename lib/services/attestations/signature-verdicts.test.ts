@@ -2,12 +2,16 @@
 import { createHash } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
+import { createShare } from "#lib/jobs/fair-queue";
 import { verifySignature } from "#lib/log/signing/libsodium";
-import { concatBytes, hexDecode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { verifySignatures } from "#lib/log/signing/log-worker";
+import { concatBytes, hexDecode, type JoinedBytes, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import { preAuthEncoding } from "#lib/protocol/statement/dsse";
+import { STATEMENT_MEDIA_TYPE } from "#lib/protocol/statement/statement";
 import { makeSignatureVectors, type SignatureVectors } from "#support/signature-vectors";
 import { listVectors } from "#support/vectors";
-import { verifyAndRemember } from "./stored-receipt";
+import { type StoredAttestation, verifyAhead, verifyAndRemember } from "./stored-receipt";
 
 const { BASE, ZERO, Fn } = ed25519.Point;
 const seed = new Uint8Array(32).fill(7);
@@ -80,6 +84,49 @@ describe("the verdict on a signature", () => {
     expect(verifyAndRemember(signature, message, publicKey)).toBe(
       verifyEd25519Strict(signature, message, publicKey),
     );
+  });
+
+  it("is remembered from another thread, if it is yes under a fit key", async () => {
+    const sent: number[] = [];
+    const pool = {
+      run: async (_: string, signed: JoinedBytes) => {
+        sent.push(signed.lengths.length);
+        return verifySignatures(signed);
+      },
+    };
+    const aheadWith = async (
+      logPool: object,
+      publicKey: Uint8Array,
+      payload: Uint8Array,
+      ...by: Uint8Array[]
+    ) => {
+      const [signature, envelope_signature] = by;
+      const context = { keys: { published: async () => [{ keyId: "k", publicKey }] }, logPool };
+      const row = { payload, signature, envelope_signature, key_id: "k" };
+      const share = createShare("other", {});
+      await verifyAhead(context as never, [row as unknown as StoredAttestation], share);
+    };
+    const payload = utf8Encode("ahead");
+    const encoded = preAuthEncoding(STATEMENT_MEDIA_TYPE, payload);
+    const publicKey = ed25519.getPublicKey(seed);
+    const [signature, other] = [ed25519.sign(payload, seed), ed25519.sign(encoded, seed)];
+    const closed = { run: () => Promise.reject(new Error("closed")) };
+    await aheadWith(closed, publicKey, payload, signature, other);
+    // The two are each other's: neither holds, and neither is taken for the one that does.
+    await aheadWith(pool, publicKey, payload, other, signature);
+    await aheadWith(pool, publicKey, payload, other, signature.slice(1));
+    expect(verifyAndRemember(other, payload, publicKey)).toBe(false);
+    await aheadWith(pool, publicKey, payload, signature, other);
+    await aheadWith(pool, publicKey, payload, signature, other);
+    expect(sent).toEqual([2, 1, 2]);
+    expect(verifyAndRemember(signature, payload, publicKey)).toBe(true);
+    const mixed = Array.from({ length: 64 }, (_, i) => signMixed(utf8Encode(`unfit ${i}`), ZERO, torsion));
+    for (const [i, one] of mixed.entries()) {
+      const message = utf8Encode(`unfit ${i}`);
+      await aheadWith(pool, one.publicKey, message, one.signature, one.signature);
+      expect(verifyAndRemember(one.signature, message, one.publicKey)).toBe(false);
+    }
+    expect(sent).toHaveLength(3);
   });
 
   it("is another's for other bytes, after it was remembered", () => {

@@ -8,13 +8,21 @@ import type { AnchorAnswer } from "#lib/api/schemas/record";
 import { arrayLiteral, type Database } from "#lib/db/client";
 import type { attestations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import type { Share } from "#lib/jobs/fair-queue";
 import type { LogContext } from "#lib/log/context";
 import { proveStored, readOldEntry, selectSettled, selectTiles } from "#lib/log/reading/reader";
 import { verifySignature } from "#lib/log/signing/libsodium";
 import type { PublishedKey } from "#lib/log/signing/signing-keys";
 import { readAnchors, selectAnchors } from "#lib/log/time/time-stamps";
 import { selectCovering } from "#lib/log/witness/cosigned-checkpoints";
-import { base64Encode, bytesEqual, concatBytes, isUuid, sha256 } from "#lib/protocol/encoding/bytes";
+import {
+  base64Encode,
+  bytesEqual,
+  concatBytes,
+  isUuid,
+  joinBytes,
+  sha256,
+} from "#lib/protocol/encoding/bytes";
 import {
   isFitKey,
   PUBLIC_KEY_BYTES,
@@ -22,8 +30,13 @@ import {
   type VerifyEd25519,
   verifyEd25519Strict,
 } from "#lib/protocol/keys/ed25519";
+import { preAuthEncoding } from "#lib/protocol/statement/dsse";
 import type { Anchor, TimeEvidence } from "#lib/protocol/statement/receipt";
-import { type ActionStatement, parseActionStatement } from "#lib/protocol/statement/statement";
+import {
+  type ActionStatement,
+  parseActionStatement,
+  STATEMENT_MEDIA_TYPE,
+} from "#lib/protocol/statement/statement";
 import { type TimeStampVerdict, verifyTimeStamp } from "#lib/protocol/time/time-stamp";
 import { addNoteSignatures, parseSignatureLines } from "#lib/protocol/tlog/checkpoint";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
@@ -235,12 +248,11 @@ const maxRemembered = 200_000;
 const held = new LRUCache<string, true>({ maxSize: maxRemembered, sizeCalculation: () => 1 });
 
 /** Key and signature have fixed lengths, so no two triples make the same bytes. */
-const digestSignature = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) =>
-  hash("sha256", concatBytes(publicKey, signature, message), "base64");
+const digestTriple = (triple: Uint8Array) => hash("sha256", triple, "base64");
 
 export const verifyAndRemember: VerifyEd25519 = (signature, message, publicKey) => {
   if (signature.length !== SIGNATURE_BYTES || publicKey.length !== PUBLIC_KEY_BYTES) return false;
-  const digest = digestSignature(publicKey, signature, message);
+  const digest = digestTriple(concatBytes(publicKey, signature, message));
   if (held.get(digest)) return true;
   const holds =
     (verifySignature(signature, message, publicKey) && isFitKey(publicKey)) ||
@@ -248,6 +260,33 @@ export const verifyAndRemember: VerifyEd25519 = (signature, message, publicKey) 
   if (holds) held.set(digest, true);
   return holds;
 };
+
+/** Verifies signatures in another thread, and remembers those that hold for {@link verifyAndRemember}, which judges the others. */
+export async function verifyAhead(
+  { keys, logPool }: Pick<LogContext, "keys" | "logPool">,
+  receipts: readonly StoredAttestation[],
+  share: Share,
+): Promise<void> {
+  const published = await keys.published();
+  const unknown = new Map<string, Uint8Array>();
+  for (const { payload, signature, envelope_signature, key_id } of receipts) {
+    const { publicKey } = published.find(({ keyId }) => keyId === key_id) ?? {};
+    if (payload === null || publicKey === undefined || !isFitKey(publicKey)) continue;
+    for (const [signed, by] of [
+      [payload, signature],
+      [preAuthEncoding(STATEMENT_MEDIA_TYPE, payload), envelope_signature],
+    ] as const) {
+      const triple = concatBytes(publicKey, by, signed);
+      const digest = digestTriple(triple);
+      if (by.length === SIGNATURE_BYTES && !held.get(digest)) unknown.set(digest, triple);
+    }
+  }
+  if (unknown.size === 0) return;
+  const joined = joinBytes([...unknown.values()]);
+  // A refused job is no verdict.
+  const verdicts = await logPool.run("verifySignatures", joined, share).catch(() => []);
+  for (const [i, digest] of [...unknown.keys()].entries()) if (verdicts[i]) held.set(digest, true);
+}
 
 /* For lists and examples, which run no checklist: what a stored row says, or nothing if it isn't signed. */
 

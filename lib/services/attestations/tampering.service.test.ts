@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
+import { createShare } from "#lib/jobs/fair-queue";
 import { verifyForPage } from "#lib/server/pages/public-pages";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
@@ -7,6 +8,7 @@ import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { readExample } from "./list";
 import { exportOwnAttestations } from "./own";
+import { readWithTime, verifyAhead } from "./stored-receipt";
 
 const tamperings: [string, string, string[]][] = [
   [
@@ -92,6 +94,9 @@ describe("tampered rows", () => {
       failed: [],
     });
     await query(`${statement} WHERE id = $1`, [id]);
+    // Packs do: what holds is remembered, and nothing else.
+    const { context } = test.app;
+    await verifyAhead(context, [await readWithTime(context, id)], createShare("other", {}));
     const { status, valid, checks, failed } = await verify(id);
     expect({ status, valid, checks }).toEqual({
       status: 200,

@@ -84,7 +84,8 @@ function parseStored(text: string | null): unknown {
 }
 
 /** Broken UTF-8 shows as U+FFFD. */
-const showText = (bytes: Uint8Array) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const showText = (bytes: Uint8Array) => decoder.decode(bytes);
 
 export function parseObject(bytes: Uint8Array | null): JsonObject | null {
   if (bytes === null) return null;
@@ -228,15 +229,15 @@ function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyRes
       );
 }
 
-/** For the portal and evidence packs; `viewer` as in {@link maySee}. */
-export async function verifyAttestationById(
+/** For the portal; `viewer` as in {@link maySee}. */
+export const verifyAttestationById = async (context: Context, id: string, viewer: Principal | null) =>
+  verifyRead(context, await readWithTime(context, id), viewer);
+
+export const verifyRead = (
   context: Context,
-  id: string,
+  stored: StoredAttestation,
   viewer: Principal | null,
-): Promise<VerifyResponse> {
-  const stored = await readWithTime(context, id);
-  return describeVerification(context, stored, maySee(stored, viewer), null);
-}
+): Promise<VerifyResponse> => describeVerification(context, stored, maySee(stored, viewer), null);
 
 /** `isVisible`: to the reader. `client`: the address whose share the costly checks are; null for a signed-in person. */
 async function describeVerification(

@@ -1,6 +1,7 @@
 /** Entries of an evidence pack, each as its file has it: an attestation as the API answers it, a decision or a change. */
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { Database } from "#lib/db/client";
+import type { Share } from "#lib/jobs/fair-queue";
 import { tileReader } from "#lib/log/reading/reader";
 import { readLogs } from "#lib/log/signing/signing-keys";
 import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
@@ -9,13 +10,15 @@ import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-jso
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/protocol/pack/pack-entries";
 import { findCheckpoints, type PackPeriod } from "#lib/protocol/pack/pack-manifest";
 import type { AgentChangeKind } from "#lib/protocol/record/agent-heads";
+import type { ActionStatement } from "#lib/protocol/statement/statement";
 import { parseCheckpoint, parseNote } from "#lib/protocol/tlog/checkpoint";
 import { proveConsistency } from "#lib/protocol/tlog/tiles";
 import type { Context } from "#lib/services/approvals/context";
 import { addOpening, type OpeningChoice } from "#lib/services/approvals/read";
 import { parseRuleDecision } from "#lib/services/approvals/rows";
 import { assembleHumanAuthorization } from "#lib/services/approvals/use/use-approval";
-import { verifyAttestationById } from "#lib/services/attestations/verify";
+import { readWithTime, type StoredAttestation, verifyAhead } from "#lib/services/attestations/stored-receipt";
+import { verifyRead } from "#lib/services/attestations/verify";
 
 /* The entries that a record has in a period: numbers without a gap, and the entries just outside that show it. */
 
@@ -104,19 +107,23 @@ const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_i
         AND other.sequence BETWEEN leaf.sequence + 1 AND $5) AS changed_into
   ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence BETWEEN $3 AND $4 ORDER BY leaf.sequence`;
 
-const batchSize = 200;
+const batchSize = 256;
 
+/** The number that one statement asks for. */
+const entriesAtOnce = 32;
+
+/** Yields lists of at most {@link entriesAtOnce}. */
 export async function* readEntryRows(
   database: Database,
   { agentId, organizationId }: PackOwner,
   first: number,
   last: number,
   lastOfPack = last,
-): AsyncGenerator<EntryRow> {
+): AsyncGenerator<EntryRow[]> {
   for (let from = first; from <= last; from += batchSize) {
     const to = Math.min(last, from + batchSize - 1);
     const rows = await database.statement<EntryRow>(rowsText)(agentId, organizationId, from, to, lastOfPack);
-    yield* rows;
+    for (let i = 0; i < rows.length; i += entriesAtOnce) yield rows.slice(i, i + entriesAtOnce);
   }
 }
 
@@ -187,18 +194,36 @@ function describeDecision(row: EntryRow, withContent: boolean): JsonObject {
 }
 
 /** `reader`: null for a pack without the content of private entries, which opens nothing either. */
-export async function describePackedEntry(
+export async function readPackedEntries<Read>(
   context: Context,
-  row: EntryRow,
+  rows: readonly EntryRow[],
   reader: MemberPrincipal | null,
   opening: OpeningChoice,
-): Promise<JsonObject> {
-  if (row.change !== null) return describeChange(row, reader !== null);
-  const answer =
-    row.attestation_id === null
-      ? describeDecision(row, reader !== null)
-      : ((await verifyAttestationById(context, row.attestation_id, reader)) as unknown as JsonObject);
-  return reader === null ? answer : addOpening(context, reader.organizationId, answer, opening);
+  share: Share,
+  read: (row: EntryRow, json: JsonObject, statement: ActionStatement | undefined) => Read,
+): Promise<Read[]> {
+  const stored = await Promise.all(
+    rows.map(({ attestation_id: id }) => (id === null ? null : readWithTime(context, id))),
+  );
+  await verifyAhead(
+    context,
+    stored.filter((one) => one !== null),
+    share,
+  );
+  const describe = async (row: EntryRow, receipt: StoredAttestation | null) => {
+    if (row.change !== null) return describeChange(row, reader !== null);
+    const answer =
+      receipt === null
+        ? describeDecision(row, reader !== null)
+        : ((await verifyRead(context, receipt, reader)) as unknown as JsonObject);
+    return reader === null ? answer : addOpening(context, reader.organizationId, answer, opening);
+  };
+  return Promise.all(
+    rows.map(async (row, i) => {
+      const receipt = stored[i] ?? null;
+      return read(row, await describe(row, receipt), receipt?.statement ?? undefined);
+    }),
+  );
 }
 
 /* The log in an evidence pack: the newest checkpoint of each log that is named, and the proofs that it only grew. */

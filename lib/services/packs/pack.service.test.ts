@@ -671,6 +671,13 @@ describe("an evidence pack", () => {
     ]);
   });
 
+  it("holds the same where the thread that verifies and deflates refuses", async () => {
+    const run = () => Promise.reject(new AppError("service_unavailable", "too many proofs"));
+    const context = { ...test.app.context, logPool: { ...test.app.context.logPool, run } };
+    const { parts } = await makeEvidencePack(context, person, request);
+    expect(unpack(await collect(parts))).toEqual(unpack(whole));
+  });
+
   it("is the same bytes for the same state, and shows hostile text as text", async () => {
     expect(Buffer.from(await make()).equals(whole)).toBe(true);
     const html = utf8Decode(unpack(whole).get(packFiles.report) ?? new Uint8Array());

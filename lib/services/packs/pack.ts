@@ -20,7 +20,7 @@ import {
   readGroupDecision,
 } from "#lib/protocol/approval/attention";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
-import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { type PackEntry, readPackEntry } from "#lib/protocol/pack/pack-entries";
 import {
   agentFolder,
@@ -57,15 +57,15 @@ import { readAgentRecord } from "#lib/services/attestations/record";
 import {
   createSizeList,
   describeGrowth,
-  describePackedEntry,
   type EntryRow,
   findNewestPublic,
   findPackRange,
   type PackOwner,
   type PackRange,
   readEntryRows,
+  readPackedEntries,
 } from "./entry";
-import { createZipWriter, deflate, type ZipWriter } from "./zip-writer";
+import { createZipWriter, type DeflatedFile, deflateTogether, type ZipWriter } from "./zip-writer";
 
 /*
  * The signed count with which an evidence pack ends: only the service's own statement about the last number, with its
@@ -162,11 +162,7 @@ interface Writing {
   context: Context;
   zip: ZipWriter;
   sizes: ReturnType<typeof createSizeList>;
-  addJson(
-    name: string,
-    value: unknown,
-    packed?: { bytes: Uint8Array; deflated: Uint8Array },
-  ): Promise<Uint8Array>;
+  addJson(name: string, value: unknown): Promise<Uint8Array>;
 }
 
 function beginWriting(context: Context): Writing {
@@ -176,9 +172,9 @@ function beginWriting(context: Context): Writing {
     context,
     zip,
     sizes,
-    addJson: (name, value, packed) => {
+    addJson: (name, value) => {
       sizes.add(value);
-      return zip.add(name, packed?.bytes ?? encodePackJson(value), packed?.deflated);
+      return zip.add(name, encodePackJson(value));
     },
   };
 }
@@ -235,13 +231,13 @@ interface Written {
   decided: GroupDecision[];
 }
 
-/** Entries that are read, proven and deflated at once: as many as one statement asks for. */
-const entriesAhead = 32;
+/** Lists of entries under way: while one is read, others are verified, described and deflated. */
+const listsAhead = 4;
 
 /** Rows of the report that are written at once: their texts are kept to its end, and nothing else of the entries. */
 const entriesTallied = 100;
 
-/** Results in the order of the source, with up to {@link entriesAhead} under way. */
+/** Results in the order of the source, with up to {@link listsAhead} under way. */
 async function* mapAhead<In, Out>(source: AsyncIterable<In>, work: (one: In) => Promise<Out>) {
   const underWay: Promise<Out>[] = [];
   try {
@@ -250,7 +246,7 @@ async function* mapAhead<In, Out>(source: AsyncIterable<In>, work: (one: In) => 
       // A failure is met in its turn.
       done.catch(() => undefined);
       underWay.push(done);
-      const next = underWay.length > entriesAhead ? underWay.shift() : undefined;
+      const next = underWay.length > listsAhead ? underWay.shift() : undefined;
       if (next !== undefined) yield await next;
     }
     for (let next = underWay.shift(); next !== undefined; next = underWay.shift()) yield await next;
@@ -261,7 +257,7 @@ async function* mapAhead<In, Out>(source: AsyncIterable<In>, work: (one: In) => 
 }
 
 async function* writeEntries(
-  { context, addJson }: Writing,
+  { context, zip, sizes }: Writing,
   { slug, owner, folder }: PackedAgent,
   { before, after, first, last }: PackRange,
   newest: number | null,
@@ -271,13 +267,21 @@ async function* writeEntries(
   const written: Written = {
     ...{ entries: [], tally, before: null, after: null, ruleVersions: new Set(), decided: [] },
   };
-  const describe = async (row: EntryRow) => {
-    const json = await describePackedEntry(context, row, reader, opening);
-    const bytes = encodePackJson(json);
-    return { row, json, packed: { bytes, deflated: await deflate(bytes) } };
+  const share = createShare("other", { organization: owner.organizationId });
+  const describe = async (rows: readonly EntryRow[], nameFile: (row: EntryRow) => string) => {
+    // Objects and texts of an entry are large: they go before the next is read.
+    const read = await readPackedEntries(context, rows, reader, opening, share, (row, json, statement) => {
+      const entry = readPackEntry(nameFile(row), json, statement);
+      sizes.add(json);
+      const decision = readGroupDecision(entry, json);
+      return { bytes: encodePackJson(json), entry, decision, rules: json["rules"] };
+    });
+    const files = read.map(({ bytes }) => bytes);
+    const deflated = await deflateTogether(context, files, share);
+    return read.map(({ bytes: _, ...one }, i) => ({ ...one, packed: deflated[i] as DeflatedFile }));
   };
-  const noteRules = ({ rules }: { rules?: { version: number } }) => {
-    if (rules !== undefined) written.ruleVersions.add(rules.version);
+  const noteRules = (rules: JsonValue | undefined) => {
+    if (isJsonObject(rules)) written.ruleVersions.add(Number(rules["version"]));
   };
   const style: RowStyle = { slug, isOfSeveral: folder !== "", version: PACK_VERSION };
   let untallied: PackEntry[] = [];
@@ -285,18 +289,20 @@ async function* writeEntries(
     add(tallyEntries(untallied, style).tally);
     untallied = [];
   };
-  const rows = readEntryRows(context.database, owner, first, last, after ?? last);
-  for await (const { row, json, packed } of mapAhead(rows, describe)) {
-    const kind = row.attestation_id === null ? "decisions" : "attestations";
-    const file = `${folder}${numberedFile(kind, row.sequence)}`;
-    noteRules(json);
-    const entry = readPackEntry(file, json);
-    written.entries.push({ state: entry.state });
-    untallied.push(entry);
-    if (untallied.length === entriesTallied) tallyUp();
-    const decision = readGroupDecision(entry, json);
-    if (decision !== null) written.decided.push(decision);
-    yield await addJson(file, json, packed);
+  const nameEntry = ({ attestation_id: id, sequence }: EntryRow) =>
+    `${folder}${numberedFile(id === null ? "decisions" : "attestations", sequence)}`;
+  const lists = readEntryRows(context.database, owner, first, last, after ?? last);
+  for await (const list of mapAhead(lists, (rows) => describe(rows, nameEntry))) {
+    const placed: Uint8Array[] = [];
+    for (const { entry, decision, rules, packed } of list) {
+      noteRules(rules);
+      written.entries.push({ state: entry.state });
+      untallied.push(entry);
+      if (untallied.length === entriesTallied) tallyUp();
+      if (decision !== null) written.decided.push(decision);
+      placed.push(zip.place(entry.file, packed));
+    }
+    yield Buffer.concat(placed);
   }
   tallyUp();
   const isInPack = newest === null || (newest >= first && newest <= last) || [before, after].includes(newest);
@@ -304,13 +310,13 @@ async function* writeEntries(
   for (const name of ["before", "after", "newest"] as const) {
     const number = beside[name];
     if (number === null) continue;
-    for await (const row of readEntryRows(context.database, owner, number, number)) {
-      const { json, packed } = await describe(row);
-      const file = `${folder}${packFiles[name]}`;
-      noteRules(json);
-      if (name !== "newest") written[name] = readPackEntry(file, json);
-      yield await addJson(file, json, packed);
-    }
+    const file = `${folder}${packFiles[name]}`;
+    for await (const list of readEntryRows(context.database, owner, number, number))
+      for (const { entry, rules, packed } of await describe(list, () => file)) {
+        noteRules(rules);
+        if (name !== "newest") written[name] = entry;
+        yield zip.place(file, packed);
+      }
   }
   return written;
 }

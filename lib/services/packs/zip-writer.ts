@@ -3,7 +3,10 @@
  * is kept.
  */
 import { promisify } from "node:util";
-import { crc32, deflateRaw, deflateRawSync } from "node:zlib";
+import { crc32, deflateRaw } from "node:zlib";
+import type { Share } from "#lib/jobs/fair-queue";
+import type { LogContext } from "#lib/log/context";
+import { hexEncode, joinBytes, sha256, splitBytes } from "#lib/protocol/encoding/bytes";
 import {
   encodeZipEnd,
   encodeZipHeader,
@@ -11,26 +14,45 @@ import {
   maxZipFiles,
   type PlacedFile,
 } from "#lib/protocol/encoding/zip";
-import { describeFile, maxPackBytes, type PackedFile } from "#lib/protocol/pack/pack-manifest";
+import { maxPackBytes, type PackedFile } from "#lib/protocol/pack/pack-manifest";
 
 const deflateAside = promisify(deflateRaw);
-/** Below it, to ask another thread takes longer than to deflate: 0.2 ms for a receipt, of which 0.07 are deflate's. */
-const largeBytes = 32 * 1024;
 
-/** In one piece, and at a level that takes seven tenths of the default's time for 1 % more bytes. */
-const deflateSmall = (bytes: Uint8Array) =>
-  deflateRawSync(bytes, { level: 4, chunkSize: Math.max(64, bytes.length) });
+export interface DeflatedFile {
+  deflated: Uint8Array;
+  crc: number;
+  size: number;
+  sha256: string;
+}
 
-export const deflate = async (bytes: Uint8Array): Promise<Uint8Array> =>
-  bytes.length < largeBytes ? deflateSmall(bytes) : deflateAside(bytes);
+async function deflateFile(bytes: Uint8Array): Promise<DeflatedFile> {
+  const deflated = await deflateAside(bytes);
+  return { deflated, crc: crc32(bytes), size: bytes.length, sha256: hexEncode(sha256(bytes)) };
+}
+
+/** Deflates small files in another thread, or one by one if that refuses. */
+export async function deflateTogether(
+  { logPool }: Pick<LogContext, "logPool">,
+  files: readonly Uint8Array[],
+  share: Share,
+): Promise<DeflatedFile[]> {
+  const made = await logPool.run("deflateFiles", joinBytes(files), share).catch(() => null);
+  if (made === null) return Promise.all(files.map(deflateFile));
+  const { crcs, digests } = made;
+  return splitBytes(made.deflated).map((deflated, i) => ({
+    deflated,
+    crc: crcs[i] ?? 0,
+    size: files[i]?.length ?? 0,
+    sha256: digests[i] ?? "",
+  }));
+}
 
 export interface ZipWriter {
   files: readonly PackedFile[];
-  /**
-   * The bytes to send. `deflated`: of the bytes, if they were deflated before. Throws RangeError if the archive would be
-   * too large for its format.
-   */
-  add(name: string, bytes: Uint8Array, deflated?: Uint8Array): Promise<Uint8Array>;
+  /** The bytes to send. Throws RangeError if the archive would be too large for its format. */
+  place(name: string, file: DeflatedFile): Uint8Array;
+  /** Deflates and places. */
+  add(name: string, bytes: Uint8Array): Promise<Uint8Array>;
   end(): Uint8Array;
 }
 
@@ -39,20 +61,21 @@ export function createZipWriter(): ZipWriter {
   const files: PackedFile[] = [];
   let offset = 0;
   let total = 0;
+  const place: ZipWriter["place"] = (name, { deflated, crc, size, sha256 }) => {
+    const file = { name, crc, size, deflatedSize: deflated.length };
+    const sent = Buffer.concat([encodeZipHeader(file), deflated]);
+    total += size;
+    if (total > maxPackBytes || placed.length === maxZipFiles || offset + sent.length > maxZipBytes)
+      throw new RangeError("the archive would be too large");
+    placed.push({ ...file, offset });
+    files.push({ name, sha256, length: size });
+    offset += sent.length;
+    return sent;
+  };
   return {
     files,
-    add: async (name, bytes, given) => {
-      const deflated = given ?? (await deflate(bytes));
-      const file = { name, crc: crc32(bytes), size: bytes.length, deflatedSize: deflated.length };
-      const sent = Buffer.concat([encodeZipHeader(file), deflated]);
-      total += bytes.length;
-      if (total > maxPackBytes || placed.length === maxZipFiles || offset + sent.length > maxZipBytes)
-        throw new RangeError("the archive would be too large");
-      placed.push({ ...file, offset });
-      files.push(describeFile(name, bytes));
-      offset += sent.length;
-      return sent;
-    },
+    place,
+    add: async (name, bytes) => place(name, await deflateFile(bytes)),
     end: () => encodeZipEnd(placed),
   };
 }
