@@ -12,7 +12,7 @@ import {
   type PartRequest,
   readInThreads,
 } from "#lib/verifier/pack/read-entry";
-import { endIfUnread, nodeIo, readOpenFile, readProgramAt } from "./node-io";
+import { collectGarbage, endIfUnread, nodeIo, readOpenFile, readProgramAt } from "./node-io";
 import { runCommand } from "./run-command";
 
 interface ThreadWork {
@@ -34,8 +34,8 @@ function servesEntries(): boolean {
 }
 
 /** `url`: of a module that is the whole program, and that calls {@link servesEntries} first. */
-const readInNodeThreads = (url: string): OpenReaders =>
-  readInThreads(
+function readInNodeThreads(url: string): OpenReaders {
+  const open = readInThreads(
     availableParallelism(),
     ({ fd, size }, trust) => {
       // A larger heap would only be filled later: nothing that a thread reads is kept.
@@ -51,6 +51,16 @@ const readInNodeThreads = (url: string): OpenReaders =>
     },
     nodeIo.zip,
   );
+  return (...request) => {
+    const readers = open(...request);
+    const close = () => {
+      readers.close();
+      // Makes room for the report, which is as large as all that was kept of the entries.
+      collectGarbage();
+    };
+    return { ...readers, close };
+  };
+}
 
 const { url } = import.meta;
 
