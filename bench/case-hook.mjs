@@ -1,6 +1,7 @@
 /**
  * A coding agent's hook: how long a call of a tool waits for it, beside a start of Node that does nothing, in turns. As it is
- * installed, with its resident helper; and as Claude Code's hooks of type `http`, where no process starts.
+ * installed, with its resident helper; and as Claude Code's hooks of type `http`, where no process starts: of a helper with a
+ * port, and of the service itself.
  */
 import { spawn } from "node:child_process";
 import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -17,6 +18,10 @@ export const name = "hook";
 export const isOptional = true;
 
 const turns = 20;
+/** Calls of tools come seconds apart: what one leaves for the service to do has ended before the next. */
+const pauseMs = 100;
+/** Before the first turn, by each way without a process: a service in use has answered more. */
+const earlier = 50;
 const agent = "bench-hook";
 
 async function approveStanding(service) {
@@ -53,10 +58,11 @@ const timeProcess = (args, stdin, env) =>
   });
 
 async function timeHttp(url, token, body) {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const beganMs = performance.now();
-  const answer = await fetch(url, { method: "POST", body, headers: { authorization: `Bearer ${token}` } });
+  const answer = await fetch(url, { method: "POST", body, headers });
   const text = await answer.text();
-  if (text.includes('"deny"')) throw new Error(text);
+  if (!text.includes('"allow"')) throw new Error(text);
   return performance.now() - beganMs;
 }
 
@@ -99,12 +105,17 @@ export async function run(servers) {
     "a call under a standing approval": hook([], "PreToolUse"),
     "the same by a hook of type http": () =>
       timeHttp(`http://127.0.0.1:${port}/`, token, event("PreToolUse")),
+    "the same by a hook of type http, of the service": () =>
+      timeHttp(`${service.baseUrl}/v1/hook?agent=${agent}`, service.key, event("PreToolUse")),
   };
   const times = Object.fromEntries(Object.keys(sides).map((side) => [side, []]));
+  const [, , , , ...withoutProcess] = Object.values(sides);
   try {
+    for (let i = 0; i < earlier; i += 1) for (const time of withoutProcess) await time();
     // The first turns start the helper, and warm it.
     for (let turn = -3; turn < turns; turn += 1)
       for (const [side, time] of Object.entries(sides)) {
+        await sleep(pauseMs);
         const ms = await time();
         if (turn >= 0) times[side].push(ms);
       }

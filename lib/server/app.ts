@@ -76,6 +76,7 @@ const worldCallShares = {
 
 /** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
 const agentLifetimeMs = 20_000;
+const unaskedLifetimeMs = 600_000;
 
 export const zkWorkerFile = path.resolve("dist/zk-worker.mjs");
 
@@ -149,6 +150,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     invalidKeyThrottle: createInvalidKeyThrottle(limiter, invalidKeyPolicy(env), clock),
     callers: createCallers(clock),
     agents: createTimedCache(clock, agentLifetimeMs),
+    unasked: createTimedCache(clock, unaskedLifetimeMs),
     replica,
     health: createHealthCheck(database, createReadiness({ database, keys, guard, lock, logger })),
     leaving: { hasBegun: false },

@@ -435,6 +435,7 @@ async function runIdempotent<Spec extends OperationSpec, Context extends HttpCon
   handler: OperationHandler<Spec, Context>,
   headers: Record<string, string>,
   hydrate: Hydrate<Context>,
+  authenticateAgain: () => Promise<unknown>,
   trace: Trace,
 ): Promise<HttpResponse | Response> {
   const { idempotencyKey: key } = call;
@@ -446,6 +447,8 @@ async function runIdempotent<Spec extends OperationSpec, Context extends HttpCon
   if (spec.idempotent !== true || key === null || call.principal === null) return reply(null);
   const start = await beginIdempotent(call.context, call.principal.organizationId, spec.path, key, call.raw);
   if (start.kind === "replay") {
+    // A kept answer is given without storing anything.
+    await authenticateAgain();
     const response = await hydrate(call.context, start.response, call.principal);
     return answerJson(start.status, response, { ...headers, "idempotency-replayed": "true" });
   }
@@ -478,9 +481,9 @@ async function answer<Spec extends OperationSpec, Context extends HttpContext>(
     dependencies.authenticate(spec.auth, request, ip, (key) => {
       trace.key = key;
     });
-  const known = mayUseCache(spec, request)
-    ? dependencies.authenticateFromCache(spec.auth, request, ip)
-    : null;
+  const known =
+    spec.rechecksCaller === true ? dependencies.authenticateFromCache(spec.auth, request, ip) : null;
+  const authenticateAgain = async () => known !== null && (await authenticate());
   trace.key = known;
   const principal = (known ?? (await authenticate())) as PrincipalOf<Spec["auth"]["kind"]>;
   let headers = await checkLimit(dependencies, spec, principal, ip);
@@ -499,17 +502,13 @@ async function answer<Spec extends OperationSpec, Context extends HttpContext>(
       return headers;
     };
     const call = { context, ...sent, principal, ip, requestId, countMore, hold: null };
-    return await runIdempotent(call, spec, handler, headers, hydrate, trace);
+    return await runIdempotent(call, spec, handler, headers, hydrate, authenticateAgain, trace);
   } catch (error) {
     // Nothing has checked who asks, and a refusal is an answer too.
-    if (known !== null) await authenticate();
+    await authenticateAgain();
     throw error instanceof AppError ? error.withHeaders(headers) : error;
   }
 }
-
-/** A kept answer is given without storing anything. */
-const mayUseCache = (spec: OperationSpec, request: HttpRequest) =>
-  spec.rechecksCaller === true && !request.headers.has("idempotency-key");
 
 /** Public reads, which a page of any origin may show. The development mailbox is for its own pages alone. */
 export function isForEveryone(spec: OperationSpec): boolean {

@@ -42,6 +42,7 @@ export const authorizationsOperations = {
     summary: "Request a human's approval of an action",
     tag: "Authorizations",
     auth: withKey("authorize", "hook"),
+    rechecksCaller: true,
     limit: "authorize",
     query: authorizeQuery,
     body: authorizeBody,

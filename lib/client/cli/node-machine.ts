@@ -2,7 +2,7 @@
 // biome-ignore lint/style/noRestrictedImports: a command line's own files, which no page or agent loads
 import { randomBytes } from "node:crypto";
 // biome-ignore lint/style/noRestrictedImports: as above
-import { chmodSync, constants, renameSync, writeFileSync } from "node:fs";
+import fs, { constants } from "node:fs";
 // biome-ignore lint/style/noRestrictedImports: as above
 import files from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
@@ -21,37 +21,46 @@ const repositories = [".git", ".hg", ".jj", ".svn"];
 const [maxTries, retryMs] = [20, 50];
 const maxListed = 16 * 1024 * 1024;
 
-const exists = (file: string) =>
-  files.stat(file).then(
-    () => true,
-    () => false,
-  );
+/*
+ * A call of a tool waits for these steps, and none of them for a thread: to wake one takes longer than they do.
+ */
 
-async function realPath(file: string): Promise<string> {
+/** Null where it fails. */
+function attempt<Result>(step: () => Result): Result | null {
+  try {
+    return step();
+  } catch {
+    return null;
+  }
+}
+
+const readEntry = (file: string): fs.Stats | null => attempt(() => fs.statSync(file));
+const exists = (file: string) => readEntry(file) !== null;
+const listNames = (folder: string): string[] => attempt(() => fs.readdirSync(folder)) ?? [];
+
+function realPath(file: string): string {
   const absolute = path.resolve(file);
-  return files.realpath(absolute).catch(async () => {
-    const parent = path.dirname(absolute);
-    return parent === absolute ? absolute : path.join(await realPath(parent), path.basename(absolute));
-  });
+  const found = attempt(() => fs.realpathSync.native(absolute));
+  if (found !== null) return found;
+  const parent = path.dirname(absolute);
+  return parent === absolute ? absolute : path.join(realPath(parent), path.basename(absolute));
 }
 
 async function isInside(file: string, folder: string): Promise<boolean> {
-  const [from, to] = await Promise.all([realPath(folder), realPath(file)]);
-  const way = path.relative(from, to);
+  const way = path.relative(realPath(folder), realPath(file));
   return way !== ".." && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
 }
 
 async function findProject(file: string): Promise<string | null> {
-  for (let folder = await realPath(file); ; folder = path.dirname(folder)) {
-    const found = await Promise.all(repositories.map((name) => exists(path.join(folder, name))));
-    if (found.includes(true)) return folder;
+  for (let folder = realPath(file); ; folder = path.dirname(folder)) {
+    if (repositories.some((name) => exists(path.join(folder, name)))) return folder;
     if (folder === path.dirname(folder)) return null;
   }
 }
 
 /** Node's own `recursive` never ends where a folder can't be made, as in /proc. */
 async function makeFolder(folder: string, mode: number): Promise<void> {
-  if (await exists(folder)) return;
+  if (exists(folder)) return;
   if (path.dirname(folder) !== folder) await makeFolder(path.dirname(folder), mode);
   await files.mkdir(folder, { mode }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
@@ -59,27 +68,20 @@ async function makeFolder(folder: string, mode: number): Promise<void> {
 }
 
 async function requireWritable(file: string): Promise<void> {
-  if (
-    await files.stat(file).then(
-      (entry) => entry.isDirectory(),
-      () => false,
-    )
-  )
-    throw new Error("it is a folder");
+  if (readEntry(file)?.isDirectory()) throw new Error("it is a folder");
   const draft = `${file}.${randomBytes(6).toString("hex")}`;
   await files.writeFile(draft, "", { flag: "wx" });
   await files.rm(draft);
 }
 
-/** A call of a tool waits for it: none of these steps waits for a thread. */
 async function replaceFile(file: string, text: string | Uint8Array, modes: Modes): Promise<void> {
-  const target = await realPath(file);
+  const target = realPath(file);
   await makeFolder(path.dirname(target), modes.folder);
   const fresh = `${target}.${randomBytes(6).toString("hex")}`;
-  writeFileSync(fresh, text, { flag: "wx", mode: modes.file });
+  fs.writeFileSync(fresh, text, { flag: "wx", mode: modes.file });
   // Whatever the process's umask takes away.
-  chmodSync(fresh, modes.file);
-  renameSync(fresh, target);
+  fs.chmodSync(fresh, modes.file);
+  fs.renameSync(fresh, target);
 }
 
 /** A link fails where a file is, which a rename would replace. */
@@ -117,12 +119,10 @@ function isRunning(processId: number): boolean {
 }
 
 async function listFiles(folder: string): Promise<{ name: string; ageMs: number }[]> {
-  const names = await files.readdir(folder).catch(() => []);
-  const found = names.map(async (name) => {
-    const entry = await files.stat(path.join(folder, name)).catch(() => null);
+  return listNames(folder).flatMap((name) => {
+    const entry = readEntry(path.join(folder, name));
     return entry === null ? [] : [{ name, ageMs: Date.now() - entry.mtimeMs }];
   });
-  return (await Promise.all(found)).flat();
 }
 
 function listenForEnd(): AbortSignal {
@@ -198,25 +198,23 @@ export function nodeMachine(programUrl: string | undefined): Machine {
     absolute: (file) => path.resolve(file),
     isInside,
     findProject,
-    readMode: (file) =>
-      files.stat(file).then(
-        ({ mode }) => mode & 0o777,
-        () => null,
-      ),
+    readMode: async (file) => {
+      const entry = readEntry(file);
+      return entry && entry.mode & 0o777;
+    },
     writeFile: replaceFile,
     requireWritable,
     listFiles,
-    listNames: (folder) => files.readdir(folder).catch(() => []),
+    listNames: async (folder) => listNames(folder),
     createWhole,
     append,
     host: hostname(),
     processId: process.pid,
     isRunning,
-    readOwner: (file) =>
-      files.lstat(file).then(
-        (entry) => (entry.isSymbolicLink() ? null : entry.uid),
-        () => null,
-      ),
+    readOwner: async (file) => {
+      const entry = attempt(() => fs.lstatSync(file));
+      return entry === null || entry.isSymbolicLink() ? null : entry.uid;
+    },
     createFile: (file, text) =>
       files.writeFile(file, text, { flag: "wx", mode: 0o644 }).then(
         () => true,

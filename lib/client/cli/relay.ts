@@ -92,8 +92,7 @@ function askHelper(path: string, stdin: Buffer): Promise<number | null> {
         way: pick(wayVariables),
         length: stdin.length,
       };
-      socket.write(`${JSON.stringify(ask)}\n`);
-      socket.write(stdin);
+      socket.write(Buffer.concat([Buffer.from(`${JSON.stringify(ask)}\n`), stdin]));
     });
     const take = (line: string) => {
       const told = JSON.parse(line) as { taken?: true; out?: string; err?: string; code?: number };

@@ -467,9 +467,16 @@ export async function sequenceLocked(
   known: KnownHead | null,
   signing: Signing,
 ): Promise<{ refused: Outcome[]; sequenced: Sequenced | null; places: KnownPlaces }> {
-  const before = await lockHead(tx, known, signing);
-  const { places } = before;
-  const { admitted, refused } = await admitAll(tx, batch, before.active);
+  // The checks are sent behind the lock, with the keys that were the active ones: another keeps none of them.
+  const foreseen = known?.active;
+  const [before, early] = await pipeline(
+    () => lockHead(tx, known, signing),
+    async () => foreseen && admitAll(tx, batch, foreseen),
+  );
+  const { places, active } = before;
+  if (foreseen && (foreseen.attestation !== active.attestation || foreseen.zk !== active.zk))
+    throw new SigningKeyChanged();
+  const { admitted, refused } = early ?? (await admitAll(tx, batch, active));
   if (admitted.length === 0) return { refused, sequenced: null, places };
   const sequenced = await sequence(before, admitted.toSorted(byRules), signing, placeReadersWithin(tx));
   await pipeline(

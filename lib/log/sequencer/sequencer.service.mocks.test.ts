@@ -133,6 +133,23 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
       if (one.status === "rejected") expect(one.reason).toBeInstanceOf(SigningKeyChanged);
   });
 
+  it("keeps nothing that was checked with keys that are no longer the active ones", async () => {
+    const { log } = test.app.context;
+    await log.submit(testKind, makeItem());
+    const before = await readSize();
+    const turn = (from: string, to: string) =>
+      test.query("UPDATE signing_keys SET status = $2 WHERE purpose = 'attestation' AND status = $1", [
+        from,
+        to,
+      ]);
+    await turn("active", "retired");
+    await expect(log.submit(testKind, makeItem())).rejects.toBeInstanceOf(SigningKeyChanged);
+    expect(await readSize()).toBe(before);
+    await turn("retired", "active");
+    await log.submit(testKind, makeItem());
+    expect(await readSize()).toBe(before + 1);
+  });
+
   it("tells nothing of a commit that the fork guard could not note, and tries nothing twice", async () => {
     const before = await readSize();
     const { guard } = test.app.context;

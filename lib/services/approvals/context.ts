@@ -11,5 +11,7 @@ export interface Context extends RulesContext {
   callers: Callers;
   /** Registered agents by slug key. */
   agents: TimedCache<FoundAgent>;
+  /** Organization, agent and tool whose last call a standing approval decided alone, where no rules are asked. */
+  unasked: TimedCache<true>;
   worldId: WorldIdProvider;
 }

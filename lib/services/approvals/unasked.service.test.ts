@@ -2,7 +2,7 @@
  * Guarantee: rules and standing approvals decide in the order frozen, denied, covered, allowed, asked; each such decision
  * is signed, logged and verifies offline, is never a human's, and no limit is passed however many ask at once.
  */
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type AuthorizationState,
   authorizationState,
@@ -453,6 +453,21 @@ describe("what decides without people", () => {
       });
       const { body } = await attest(await stateOf(first));
       expect(body.human_approval.method).toBe("standing_approval");
+    });
+
+    it("decides a call like the last one in its transaction alone, until rules have a say", async () => {
+      const given = await grantWith({});
+      const looks = vi.spyOn(test.app.context.database.db, "execute");
+      expect((await request({ tool: "pay" })).made.status).toBe("approved");
+      expect(looks).toHaveBeenCalledTimes(1);
+      expect((await request({ tool: "pay" })).made.status).toBe("approved");
+      expect(looks).toHaveBeenCalledTimes(1);
+      looks.mockRestore();
+      await put('@id("no") forbid (principal, action, resource == Tool::"pay");');
+      expect((await request({ tool: "pay" })).made.status).toBe("denied");
+      expect(await readGrantUsage(test.app.context.database.db, given.made.request_id)).toMatchObject({
+        uses: 2,
+      });
     });
 
     it("is never passed by 50 requests at once", async () => {

@@ -47,6 +47,23 @@ describe("Idempotency-Key", () => {
     expect(await stored()).toBe(before);
   });
 
+  it("gives a kept answer to a key that works now, whatever this process remembers of it", async () => {
+    const own = await test.createKey("revoked@example.com");
+    const send = (path: string) =>
+      test.call("POST", path, {
+        key: own.key,
+        headers: { "idempotency-key": "kept" },
+        body: path === "/v1/attest" ? { ...body, agent_slug: "kept" } : { agent_slug: "kept", action: "Pay" },
+      });
+    const sendBoth = async () => [(await send("/v1/attest")).status, (await send("/v1/authorize")).status];
+    expect([await sendBoth(), await sendBoth()]).toEqual([
+      [201, 201],
+      [201, 201],
+    ]);
+    await query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [own.keyId]);
+    expect(await sendBoth()).toEqual([401, 401]);
+  });
+
   it("answers another body with 422 and stores nothing", async () => {
     await attest("k2");
     const before = await stored();

@@ -1,8 +1,8 @@
 /** The machine, as a command line sees it: the only file of the verifier that touches it. */
 // biome-ignore lint/style/noRestrictedImports: files are read and written here and nowhere else in this folder
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 // biome-ignore lint/style/noRestrictedImports: as above
-import { readFile, rename, stat, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
 import path from "node:path";
 // biome-ignore lint/style/noRestrictedImports: as above
@@ -23,10 +23,11 @@ async function readStdin(): Promise<Uint8Array> {
 }
 
 async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (entry) => entry.isFile(),
-    () => false,
-  );
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
@@ -61,7 +62,8 @@ export const readProgramAt = (url: string) => async () => new Uint8Array(await r
 
 export const nodeIo: CommandIo = {
   fetch,
-  readFile: async (path) => new Uint8Array(await readFile(path)),
+  // A call of a tool may wait for it (lib/client/cli/node-machine.ts).
+  readFile: async (path) => new Uint8Array(readFileSync(path)),
   openFile: async (path) => {
     // By a fifth instead of up to four times what is in use: a large file is read in parts, and its rest is garbage soon.
     setFlagsFromString("--heap-growing-percent=20");

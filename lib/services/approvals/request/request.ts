@@ -441,6 +441,9 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
       ),
     );
     const { judged, createdAt: decidedAt } = prepared;
+    const isByGrantAlone = judged.verdict !== "ask" && judged.grantId !== null && judged.rules === null;
+    if (isByGrantAlone) context.unasked.set(nameCall(input), true);
+    else context.unasked.delete(nameCall(input));
     if (judged.verdict === "ask") throw new DecidedOtherwise();
     const { verdict: decision, decidedBy } = judged;
     const request = buildRequest(context, { organizationId, body, ...prepared });
@@ -480,18 +483,28 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
 /** Rules and standing approvals may change between a look and its transaction: then the request is looked at again. */
 const maxAttempts = 5;
 
+const nameCall = ({ principal, body }: AuthorizeInput) =>
+  JSON.stringify([principal.organizationId, body.agent_slug, body.tool]);
+
+async function looksUnasked(context: Context, { principal, body }: AuthorizeInput): Promise<boolean> {
+  const standing = await readStanding(context.database.db, principal.organizationId, body);
+  const { verdict } = await previewDecision(context, principal.organizationId, body, standing);
+  return verdict !== "ask";
+}
+
 export async function requestAuthorization(
   context: Context,
   input: AuthorizeInput,
 ): Promise<AuthorizeResponse> {
-  const { principal, body } = input;
+  const { body } = input;
   requireReceiver(context, "callback_url", body.callback_url);
   requireOwnLevel(context, body);
   for (let attempt = 1; ; attempt += 1) {
-    const standing = await readStanding(context.database.db, principal.organizationId, body);
     try {
-      const { verdict } = await previewDecision(context, principal.organizationId, body, standing);
-      return await (verdict === "ask" ? createPendingRequest : decideUnasked)(context, input);
+      // The last one like it was decided by its standing approval alone: the transaction finds if this one isn't.
+      const isLikely = attempt === 1 && context.unasked.has(nameCall(input));
+      const isUnasked = isLikely || (await looksUnasked(context, input));
+      return await (isUnasked ? decideUnasked : createPendingRequest)(context, input);
     } catch (error) {
       const mayChange = error instanceof DecidedOtherwise || error instanceof RulesOverdueError;
       if (!mayChange || attempt === maxAttempts) throw error;
