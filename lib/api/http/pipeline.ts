@@ -504,8 +504,9 @@ async function answer<Spec extends OperationSpec, Context extends HttpContext>(
     const call = { context, ...sent, principal, ip, requestId, countMore, hold: null };
     return await runIdempotent(call, spec, handler, headers, hydrate, authenticateAgain, trace);
   } catch (error) {
-    // Nothing has checked who asks, and a refusal is an answer too.
-    await authenticateAgain();
+    // Nothing has checked who asks, and a refusal is an answer too; a failure of ours says nothing of anybody.
+    const isOurs = !(error instanceof AppError) || error.errorName === "service_unavailable";
+    if (!isOurs) await authenticateAgain();
     throw error instanceof AppError ? error.withHeaders(headers) : error;
   }
 }
