@@ -29,6 +29,7 @@ from .errors import (
 _LONG_POLL_SECONDS = 25
 _USUAL_PAUSE_SECONDS = 5
 _LATE_SECONDS = 15
+_CONFLICT = 409
 """How long an answer may take besides what it is held back."""
 _PATIENT_TRIES = 10
 """With the pauses between them more than two minutes: a restart of the service must not end a wait of hours."""
@@ -201,7 +202,12 @@ def wait_for_decision(
             asked = question["number"]
             text = None if on_question is None else (yield from call(on_question, question))
             if isinstance(text, str):
-                yield from answer(service, request_id, asked, text)
+                try:
+                    yield from answer(service, request_id, asked, text)
+                except ApiError as error:
+                    # Decided, or answered by somebody else, in the meantime.
+                    if error.status != _CONFLICT:
+                        raise
         if is_following and (amended_by := state.get("amended_by")) is not None:
             request_id = amended_by
             continue

@@ -1285,3 +1285,19 @@ def test_answers_a_question_while_it_waits(client: Countersign, new_agent: Calla
     assert questions == ["What for?"]
     state = client.call("GET", f"/v1/authorize/{made[0]['request_id']}")
     assert state["questions"][0]["answer"] == "Paper"
+
+
+def test_runs_what_is_approved_before_its_answer_comes(client: Countersign, new_agent: Callable[[], str]) -> None:
+    made: list[Any] = []
+
+    def on_request(asked: Any) -> None:
+        made.append(asked)
+        control("ask", request_id=asked["request_id"], question="What for?")
+
+    def on_question(_question: Any) -> str:
+        control("approve", request_id=made[0]["request_id"])
+        return "Paper"
+
+    request: Any = {"agent_slug": new_agent(), "action": "Pay"}
+    options: Any = {"run_id": "r", "call_id": "c", "on_request": on_request, "on_question": on_question}
+    assert client.gate(request, inputs(), lambda _copy, _: "paid", **options).result == "paid"

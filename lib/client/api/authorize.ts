@@ -152,15 +152,20 @@ export async function waitForDecision(
 export const waitForAmended = (service: Service, requestId: string, options: WaitOptions = {}) =>
   waitFor(service, requestId, options, true);
 
+/** A conflict: decided, or answered by somebody else, in the meantime. */
+function unlessLate(error: ApiError) {
+  if (error.status !== 409) throw error;
+}
+
 async function waitFor(service: Service, requestId: string, options: WaitOptions, isFollowing: boolean) {
-  const query = `?wait=${longPollSeconds}`;
   let asked = 0;
   for (let id = requestId; ; ) {
-    const { state, pauseSeconds } = await readAuthorization(service, id, query, options);
-    if (state.question && state.question.number > asked) {
-      asked = state.question.number;
-      const text = await options.onQuestion?.(state.question);
-      if (typeof text === "string") await answer(service, id, asked, text, options);
+    const { state, pauseSeconds } = await readAuthorization(service, id, `?wait=${longPollSeconds}`, options);
+    const { question } = state;
+    if (question && question.number > asked) {
+      asked = question.number;
+      const text = await options.onQuestion?.(question);
+      if (typeof text === "string") await answer(service, id, asked, text, options).catch(unlessLate);
     }
     if (isFollowing && typeof state.amended_by === "string") id = state.amended_by;
     else if (state.status !== "pending") return requireApproved(state);

@@ -87,7 +87,7 @@ export function readAgentKey(key: AgentKey): SignEd25519 {
   if (typeof key === "function") return key;
   const seed = typeof key === "string" ? readSeed(key) : key;
   if (seed === null || !ArrayBuffer.isView(seed) || seed.length !== SEED_BYTES)
-    throw new TypeError("agent key: neither a PEM Ed25519 private key nor its 32 bytes or base64 of them");
+    throw new TypeError("agent key: must be Ed25519, as PEM, 32 bytes or base64");
   return (message) => signWithSeed(message, seed);
 }
 

@@ -86,7 +86,5 @@ it.each([
   ["an object", { secret: 1 } as never],
 ])("a key is not %s, which no error shows", async (_, key) => {
   const error = await signAgentRequest(request, key).catch((thrown: unknown) => thrown);
-  expect(error).toEqual(
-    new TypeError("agent key: neither a PEM Ed25519 private key nor its 32 bytes or base64 of them"),
-  );
+  expect(error).toEqual(new TypeError("agent key: must be Ed25519, as PEM, 32 bytes or base64"));
 });

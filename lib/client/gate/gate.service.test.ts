@@ -211,6 +211,24 @@ describe("gate", () => {
     expect(onQuestion.mock.calls).toEqual([[expect.objectContaining({ number: 1, question: "What for?" })]]);
   });
 
+  it("runs what is approved before its answer to a question comes", async () => {
+    const asked: AuthorizationRequest[] = [];
+    const onRequest = async (made: AuthorizationRequest) => {
+      asked.push(made);
+      await askQuestion(test.app.context, made.request_id, { question: "What for?" }, "192.0.2.1");
+    };
+    const onQuestion = async () => {
+      for (const made of asked) await approve(made);
+      return "Paper";
+    };
+    const { result } = await clientOf(test, key).gate(
+      newAction({ onRequest, onQuestion }),
+      inputs(),
+      async () => "paid",
+    );
+    expect(result).toBe("paid");
+  });
+
   it("signs the attestation as the agent, over the approval too", async () => {
     const seed = new Uint8Array(32).fill(7);
     const action = newAction({ agentKey: seed });
