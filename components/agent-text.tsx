@@ -80,8 +80,9 @@ function writePlainly(run: DisplayRun): string {
 type Piece = readonly [at: number, node: ReactNode];
 
 /** A text in pieces that begin where one of the places begins or ends. */
-function cutAt(value: string, start: number, { lines, words }: Marks): Piece[] {
-  const ends = [...lines, ...words].flatMap(({ from, to }) => [from - start, to - start]);
+function cutAt(value: string, start: number, { lines, words }: Marks): [at: number, text: string][] {
+  const near = [...lines, ...words].filter(({ from, to }) => from < start + value.length && to > start);
+  const ends = near.flatMap(({ from, to }) => [from - start, to - start]);
   const inside = ends.filter((end) => end > 0 && end < value.length);
   const cuts = [...new Set([0, ...inside])].sort((one, other) => one - other);
   return cuts.map((from, i) => [start + from, value.slice(from, cuts[i + 1])]);
@@ -118,13 +119,17 @@ function Segments({ value, breaks, changes }: SegmentsProps) {
     .join("");
   // Runs have no identity but their place, and the string never changes in place.
   let offset = 0;
-  const shown = runs.slice(0, end).flatMap((run): Piece[] => {
+  const shown = (changes === undefined ? runs.slice(0, end) : runs).flatMap((run, i): Piece[] => {
     const at = offset;
     offset += run.value.length;
-    if (run.kind === "hidden" && !isPlain(run)) return [[at, <HiddenCharacters key={at} run={run} />]];
-    return changes === undefined ? [[at, run.value]] : cutAt(run.value, at, changes);
+    if (run.kind === "hidden" && !isPlain(run))
+      return [[at, i < end ? <HiddenCharacters key={at} run={run} /> : writePlainly(run)]];
+    if (changes === undefined) return [[at, run.value]];
+    const pieces = cutAt(run.value, at, changes);
+    return i < end ? pieces : pieces.map(([from, value]) => [from, runToText({ kind: "text", value })]);
   });
-  const drawn = changes === undefined ? shown.map(([, node]) => node) : markPieces(shown, changes);
+  if (changes !== undefined) return markPieces(shown, changes);
+  const drawn = shown.map(([, node]) => node);
   return rest === "" ? drawn : [...drawn, rest];
 }
 

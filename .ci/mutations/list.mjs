@@ -323,4 +323,18 @@ export const mutations = [
     to: "agents.tool_manifest_hash) = 0",
     test: "lib/services/attestations/zero-knowledge-operation.service.test.ts",
   },
+  {
+    threat: "Harmless first lines of a command hide in its title",
+    file: "lib/protocol/record/title.ts",
+    from: "lines.filter((line) => !isNoise(line))",
+    to: "lines",
+    test: "lib/protocol/record/title.test.ts",
+  },
+  {
+    threat: "A small change within a long edit is overlooked",
+    file: "components/agent-text.tsx",
+    from: "(changes === undefined ? runs.slice(0, end) : runs)",
+    to: "runs.slice(0, end)",
+    test: "components/approve/approve.test.tsx",
+  },
 ];

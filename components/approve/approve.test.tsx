@@ -427,6 +427,16 @@ describe("blocks", () => {
     expect(details).toContain("i\nj\n<ins>pay(<b>2</b>)</ins>\nk");
   });
 
+  it.each([
+    ["a long line before it", (amount: number) => `${"x".repeat(400)}\npay(${amount})`],
+    ["a long beginning of its own line", (amount: number) => `${"👩".repeat(400)} pay(${amount})`],
+    ["a tab in each line before it", (amount: number) => `${"\ta\n".repeat(40)}\tpay(${amount})`],
+  ])("show and mark a change in a long edit after %s", (_, write) => {
+    const drawn = drawEdit({ file_path: "a", old_string: write(1), new_string: write(2) });
+    for (const html of drawn) expect(html).toMatch(/<ins>.*pay\(<b>2<\/b>\)<\/ins>/);
+    expect(drawn.join(""), "no half of a character").not.toMatch(/U\+D[89A-F]/);
+  });
+
   it("are named to the wallet by what runs, not by the tool alone", () => {
     const { request } = makeView();
     const hook = { ...request, action: "Use the tool Bash", tool: "Bash" };

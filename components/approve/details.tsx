@@ -80,20 +80,22 @@ function cut(value: string): string {
   return `${end > largeLength / 2 ? start.slice(0, end) : start} …`;
 }
 
-/** Lines of a changed text from the one before its first change, and the places in them. */
+/** Lines of a changed text from the one before its first change, and the places in them. Long lines begin near the change. */
 function cutChange(value: string, { kind, lines, words }: Changes): Pick<Detail, "excerpt" | "changes"> {
-  const first = lines[0]?.from ?? 0;
-  const start = first < 2 ? 0 : value.lastIndexOf("\n", first - 2) + 1;
+  const { from: first, to: end } = lines[0] ?? { from: 0, to: 0 };
+  const word = words[0]?.from ?? end;
+  const lineBefore = first < 2 ? 0 : value.lastIndexOf("\n", first - 2) + 1;
+  const near = Math.max(lineBefore, (word < end ? word : first) - largeLength);
+  const isWithinCharacter = (value.codePointAt(near - 1) ?? 0) > 0xffff;
+  const start = isWithinCharacter ? near - 1 : near;
   const most = value.slice(start).split("\n").slice(0, largeLines).join("\n");
   const text = [...most].slice(0, 2 * largeLength).join("");
-  const lead = start > 0 ? "…\n" : "";
+  const lead = start === 0 ? "" : start === lineBefore ? "…\n" : "… ";
+  const toPlace = (at: number) => Math.min(Math.max(at - start, 0), text.length) + lead.length;
   const move = (ranges: Marks["lines"]) =>
     ranges
       .filter(({ from }) => from < start + text.length)
-      .map(({ from, to }) => ({
-        from: from - start + lead.length,
-        to: Math.min(to - start, text.length) + lead.length,
-      }));
+      .map(({ from, to }) => ({ from: toPlace(from), to: toPlace(to) }));
   return { excerpt: `${lead}${text} …`, changes: { kind, lines: move(lines), words: move(words) } };
 }
 
