@@ -291,7 +291,6 @@ hook                    for the settings of a coding agent; see /docs/hook
                         as for authorize
   --public, --private, --agent-key, --code-hash, --model-id   as for attest
 
-hook uninstall          takes the same out again, and leaves what others wrote
 hook install            copies this program and writes the hook into the agent's settings
   --system              for every user of this machine, who then can't change it; needs root
   --to FOLDER           where the program goes: outside of every project (default ~/.countersign)
@@ -300,6 +299,8 @@ hook install            copies this program and writes the hook into the agent's
   --yes                 write; without it, only show what would change
   --port N              for Claude Code's hooks of type http, on this port of this machine; needs hook serve
   --check               prove with blocked calls that the installed hook is live, and list other hooks
+
+hook uninstall          takes out what hook install wrote, and leaves what others wrote or changed
 
 hook serve              keeps the hook ready, so that a call doesn't wait for a start of Node; the installed hook starts
                         it by itself

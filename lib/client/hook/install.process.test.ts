@@ -388,6 +388,16 @@ describe("hook install", () => {
       expect(await listAll()).toEqual([file]);
     });
 
+    it("leave a comment that follows the hook", async () => {
+      const { own, runHook, begin } = await prepare("comment");
+      await begin("--dialect", "vibe");
+      const file = path.join(own, ".vibe/hooks.toml");
+      const others = '# mine\n[[hooks]]\nname = "lint"\ntype = "post_tool"\ncommand = "make"\n';
+      await writeFile(file, `${await readFile(file, "utf8")}\n${others}`);
+      await runHook("uninstall", "--dialect", "vibe", "--yes");
+      expect(await readFile(file, "utf8")).toBe(others);
+    });
+
     it("leave what a person changed, and programs that another agent starts", async () => {
       const { own, runHook, listAll, begin } = await prepare("changed");
       await begin();
@@ -430,6 +440,8 @@ describe("hook install", () => {
       expect(out.includes("launchctl bootout")).toBe(platform === "darwin");
       expect(await listAll()).not.toContain(file);
       expect(await listAll()).toContain(file.replace("9999", "9998"));
+      const programs = hookFiles.map((one) => `.countersign/${one}`);
+      expect(await listAll(), "the other service starts them").toEqual(expect.arrayContaining(programs));
       const moved = await begin("--port", "9997", "--settings", path.join(own, "second.json"));
       expect(moved.err).toContain("The helper of the former port goes on until you end it: ");
       expect(await listAll()).not.toContain(file.replace("9999", "9998"));

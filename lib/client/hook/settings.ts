@@ -166,7 +166,8 @@ export const listFailOpen = (dialect: DialectName, settings: JsonObject): JsonVa
 
 /* Settings in TOML, as far as hooks need it. */
 
-const splitTables = (text: string) => text.split(/^(?=[ \t]*\[)/m);
+/** Comments before a table are of no table. */
+const splitTables = (text: string) => text.split(/^(?=(?:[ \t]*#.*\n)*[ \t]*\[)/m);
 
 /** Null if the table has no such text, or writes it over several lines. */
 function readTomlText(table: string, name: string): string | null {
@@ -668,17 +669,19 @@ function takeOut(dialect: DialectName, file: string, text: string): string {
   return [{}, fresh].some((one) => canonicalJson(one) === canonicalJson(left)) ? "" : toText(left);
 }
 
-/** Settings of this user, machine and folder, of any agent, that start the programs. */
+/** Settings and services of this user, machine and folder, of any agent, that start the programs. */
 async function listUsers({ io }: Command, folder: string, except: readonly string[]): Promise<string[]> {
+  const { machine } = io;
+  const units = nameService(machine, 0).file.replace(/\/[^/]*$/, "");
+  const services = (await machine.listNames(units)).filter((name) => name.includes("countersign"));
+  const settings = dialectNames.map((dialect) =>
+    listSettings(machine, dialect, `${machine.home}/${agents[dialect].ofUser}`),
+  );
+  const found = [...(await Promise.all(settings)).flat(), ...services.map((name) => `${units}/${name}`)];
   const users = new Set<string>();
-  for (const dialect of dialectNames)
-    for (const file of await listSettings(
-      io.machine,
-      dialect,
-      `${io.machine.home}/${agents[dialect].ofUser}`,
-    ))
-      if (!except.includes(file) && (await readSettings(io, file)).includes(`${folder}/countersign-hook`))
-        users.add(file);
+  for (const file of found)
+    if (!except.includes(file) && (await readSettings(io, file)).includes(`${folder}/countersign-hook`))
+      users.add(file);
   return [...users];
 }
 
