@@ -12,6 +12,7 @@ import {
   appendLeaves,
   type Head,
   lockOpenHead,
+  planOnce,
   sequenceLocked,
   storeWithin,
   toSigned,
@@ -170,6 +171,7 @@ export async function beginEpoch(
     const first = { kind: "epoch", sealed, place: null } as const;
     const { edge, parameters } = await appendLeaves(head, emptyRightEdge(), [first], keys.logSigner);
     const append = [...parameters({ attestation: keys.signer.keyId, zk: null }), ...describeRecords([])];
+    await tx.execute(planOnce);
     await storeWithin(tx, append, []);
     const isCut = ending?.isRestored === true || isHigher(last, toSignedHead(held));
     if (isCut && ending === null) throw new Error("the database lacks what was signed last");

@@ -202,12 +202,13 @@ export function describeStore(append: readonly unknown[], besides: readonly Func
 }
 
 const plans = Object.entries(planSettings).map(([name, value]) => sql`set_config(${name}, ${value}, true)`);
-const planOnce = sql`SELECT ${sql.join(plans, sql`, `)}`;
-
 /**
- * The same inside a transaction of drizzle's, whose connection has other uses: left alone, the function plans each of its
- * statements again, which takes longer than to run them.
+ * For a transaction of drizzle's, whose connection has other uses: left alone, it plans each statement again, as the
+ * functions do theirs, which takes longer than to run them.
  */
+export const planOnce = sql`SELECT ${sql.join(plans, sql`, `)}`;
+
+/** The same inside a transaction of drizzle's, after {@link planOnce}. */
 export async function storeWithin(
   tx: Executor,
   append: readonly unknown[],
@@ -219,10 +220,7 @@ export async function storeWithin(
       sql`, `,
     )})`;
   const selected = besides.length === 0 ? sql`1` : sql.join(besides.map(call), sql`, `);
-  await Promise.all([
-    tx.execute(planOnce),
-    tx.execute(sql`SELECT ${selected} FROM ${call({ name: "append_leaves", parameters: append })}`),
-  ]);
+  await tx.execute(sql`SELECT ${selected} FROM ${call({ name: "append_leaves", parameters: append })}`);
 }
 
 /* The log's head in this process's memory, and under its lock in the database. */
@@ -469,7 +467,8 @@ export async function sequenceLocked(
 ): Promise<{ refused: Outcome[]; sequenced: Sequenced | null; places: KnownPlaces }> {
   // The checks are sent behind the lock, with the keys that were the active ones: another keeps none of them.
   const foreseen = known?.active;
-  const [before, early] = await pipeline(
+  const [, before, early] = await pipeline(
+    () => tx.execute(planOnce),
     () => lockHead(tx, known, signing),
     async () => foreseen && admitAll(tx, batch, foreseen),
   );
