@@ -465,16 +465,18 @@ export async function sequenceLocked(
   known: KnownHead | null,
   signing: Signing,
 ): Promise<{ refused: Outcome[]; sequenced: Sequenced | null; places: KnownPlaces }> {
-  // The checks are sent behind the lock, with the keys that were the active ones: another keeps none of them.
-  const foreseen = known?.active;
+  // Sends the checks behind the lock, for the log and the keys of the last batch: under others they would not count.
   const [, before, early] = await pipeline(
     () => tx.execute(planOnce),
     () => lockHead(tx, known, signing),
-    async () => foreseen && admitAll(tx, batch, foreseen),
+    async () => known && admitAll(tx, batch, known.active),
   );
-  const { places, active } = before;
-  if (foreseen && (foreseen.attestation !== active.attestation || foreseen.zk !== active.zk))
-    throw new SigningKeyChanged();
+  const { log, places, active } = before;
+  const isAsForeseen =
+    known?.log.id === log.id &&
+    known.active.attestation === active.attestation &&
+    known.active.zk === active.zk;
+  if (early && !isAsForeseen) throw new SigningKeyChanged();
   const { admitted, refused } = early ?? (await admitAll(tx, batch, active));
   if (admitted.length === 0) return { refused, sequenced: null, places };
   const sequenced = await sequence(before, admitted.toSorted(byRules), signing, placeReadersWithin(tx));

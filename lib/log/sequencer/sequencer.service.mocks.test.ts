@@ -21,7 +21,7 @@ interface TestItem extends LogEntry {
 
 const testKind: LogEntryKind<TestItem> = {
   // Statements of the service itself: those of agents need a place in a record.
-  kind: "key_event",
+  kind: "planted_requests",
   admit: async (_tx, items) =>
     items.map(({ isEmpty }) => (isEmpty ? new AppError("validation_error", "is empty") : null)),
   store: async (_tx, placed) => {
@@ -148,6 +148,19 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     await turn("retired", "active");
     await log.submit(testKind, makeItem());
     expect(await readSize()).toBe(before + 1);
+  });
+
+  it("keeps nothing that was checked for a log that is closed now", async () => {
+    const { log } = test.app.context;
+    await log.submit(testKind, makeItem());
+    await test.query("UPDATE logs SET closed_at = now()");
+    await test.query(
+      `INSERT INTO logs (id, origin, key_id, size, root, checkpoint)
+       SELECT id + 1, origin || '/next', key_id, 0, sha256(''), checkpoint FROM logs`,
+    );
+    await expect(log.submit(testKind, makeItem())).rejects.toBeInstanceOf(SigningKeyChanged);
+    await test.query("DELETE FROM logs WHERE closed_at IS NULL");
+    await test.query("UPDATE logs SET closed_at = NULL");
   });
 
   it("tells nothing of a commit that the fork guard could not note, and tries nothing twice", async () => {
