@@ -7,6 +7,7 @@ import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { auditEvents } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { deflateFiles, verifySignatures } from "#lib/log/signing/log-worker";
 import { concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { encodeZipEnd, encodeZipHeader, type PlacedFile, sourceOf } from "#lib/protocol/encoding/zip";
 import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
@@ -671,11 +672,20 @@ describe("an evidence pack", () => {
     ]);
   });
 
-  it("holds the same where the thread that verifies and deflates refuses", async () => {
-    const run = () => Promise.reject(new AppError("service_unavailable", "too many proofs"));
-    const context = { ...test.app.context, logPool: { ...test.app.context.logPool, run } };
-    const { parts } = await makeEvidencePack(context, person, request);
-    expect(unpack(await collect(parts))).toEqual(unpack(whole));
+  it("is the same bytes whether the thread that verifies and deflates answers or refuses", async () => {
+    const { context } = test.app;
+    const makeWith = async (run: (name: string, input: never) => Promise<unknown>) => {
+      const logPool = { ...context.logPool, run } as typeof context.logPool;
+      return collect((await makeEvidencePack({ ...context, logPool }, person, request)).parts);
+    };
+    const refused = await makeWith(() =>
+      Promise.reject(new AppError("service_unavailable", "too many proofs")),
+    );
+    const answered = await makeWith(async (name, input) =>
+      name === "deflateFiles" ? deflateFiles(input) : verifySignatures(input),
+    );
+    expect(Buffer.from(refused).equals(answered)).toBe(true);
+    expect(unpack(refused)).toEqual(unpack(whole));
   });
 
   it("is the same bytes for the same state, and shows hostile text as text", async () => {

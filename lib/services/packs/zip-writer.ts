@@ -18,6 +18,12 @@ import { maxPackBytes, type PackedFile } from "#lib/protocol/pack/pack-manifest"
 
 const deflateAside = promisify(deflateRaw);
 
+/**
+ * Options for entries: a level that takes seven tenths of the default's time for 1 % more bytes, and tables of half the size,
+ * which take longer to clear than a small file to fill.
+ */
+const entryOptions = { level: 4, memLevel: 7 };
+
 export interface DeflatedFile {
   deflated: Uint8Array;
   crc: number;
@@ -25,19 +31,20 @@ export interface DeflatedFile {
   sha256: string;
 }
 
-async function deflateFile(bytes: Uint8Array): Promise<DeflatedFile> {
-  const deflated = await deflateAside(bytes);
+async function deflateFile(bytes: Uint8Array, options = {}): Promise<DeflatedFile> {
+  const deflated = await deflateAside(bytes, options);
   return { deflated, crc: crc32(bytes), size: bytes.length, sha256: hexEncode(sha256(bytes)) };
 }
 
-/** Deflates small files in another thread, or one by one if that refuses. */
+/** Deflates entries in the log's thread; to the same bytes without it if it refuses. */
 export async function deflateTogether(
   { logPool }: Pick<LogContext, "logPool">,
   files: readonly Uint8Array[],
   share: Share,
 ): Promise<DeflatedFile[]> {
-  const made = await logPool.run("deflateFiles", joinBytes(files), share).catch(() => null);
-  if (made === null) return Promise.all(files.map(deflateFile));
+  const job = { ...joinBytes(files), options: entryOptions };
+  const made = await logPool.run("deflateFiles", job, share).catch(() => null);
+  if (made === null) return Promise.all(files.map((file) => deflateFile(file, entryOptions)));
   const { crcs, digests } = made;
   return splitBytes(made.deflated).map((deflated, i) => ({
     deflated,
