@@ -20,7 +20,7 @@ export const isOptional = true;
 const turns = 20;
 /** Calls of tools come seconds apart: what one leaves for the service to do has ended before the next. */
 const pauseMs = 100;
-/** Before the first turn, by each way without a process: a service in use has answered more. */
+/** Calls by each way without a process before the first turn: a service in use has answered more. */
 const earlier = 50;
 const agent = "bench-hook";
 

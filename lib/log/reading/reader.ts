@@ -271,7 +271,7 @@ async function readTiles(database: Database, logId: number, tiles: SeenTile[]): 
   });
 }
 
-/** Entries that are beside each other, read at once, ask for the same tiles. */
+/** Reads under way: entries beside each other ask for the same tiles at once. */
 const underWay = new Map<string, Promise<TileNodes[]>>();
 
 function readTilesOnce(database: Database, logId: number, tiles: SeenTile[]): Promise<TileNodes[]> {

@@ -39,6 +39,22 @@ it("prove leaves of trees of any size", async () => {
       expect(row?.tiles?.split(" ").length).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(size + 1) / 8));
     }
   }
+  const [index, size] = [3, 300];
+  const [row] = await select(index, size);
+  const holds = async () => {
+    const proof = await proveStored(database, 1, index, size, row?.tiles ?? null);
+    const { root } = loadRightEdge(size, tiles);
+    return verifyInclusion({ leafHash: leaves[index] as Uint8Array, index, size, proof, root });
+  };
+  const flip = database.statement(
+    "UPDATE log_tiles SET hashes = set_byte(hashes, 0, get_byte(hashes, 0) # 1) WHERE level = 0 AND tile_index = 1",
+    "write",
+  );
+  // A tile that changes after its digest was seen is in that proof, and in none after it.
+  await flip();
+  expect(await holds()).toBe(false);
+  await flip();
+  expect(await holds()).toBe(true);
   await database.close();
 });
 

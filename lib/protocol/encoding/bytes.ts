@@ -18,7 +18,7 @@ export function utf8Decode(bytes: Uint8Array): string {
   return textDecoder.decode(bytes);
 }
 
-/** Parts in one piece of memory, which is sent to a thread in less time than they. */
+/** Parts in one buffer: sending many to a thread takes longer. */
 export interface JoinedBytes {
   bytes: Uint8Array;
   lengths: readonly number[];

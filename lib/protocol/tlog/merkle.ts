@@ -233,7 +233,7 @@ export function perfectNodes([from, to]: LeafRange): { height: number; index: nu
   return nodes;
 }
 
-/** Hashes ranges, and remembers the imperfect ones: the proofs of one batch share them. */
+/** Hashes ranges, and remembers each: the proofs of one batch share them. */
 export function rangeHasher(readNode: PerfectNodeReader): (range: LeafRange) => Uint8Array {
   const remembered = new Map<string, Uint8Array>();
   const hashRange = ([from, to]: LeafRange): Uint8Array => {

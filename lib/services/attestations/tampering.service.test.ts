@@ -94,7 +94,7 @@ describe("tampered rows", () => {
       failed: [],
     });
     await query(`${statement} WHERE id = $1`, [id]);
-    // Packs do: what holds is remembered, and nothing else.
+    // Verifies ahead, as a pack does: a signature that fails is not remembered.
     const { context } = test.app;
     await verifyAhead(context, [await readWithTime(context, id)], createShare("other", {}));
     const { status, valid, checks, failed } = await verify(id);
