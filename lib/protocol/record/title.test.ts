@@ -13,7 +13,15 @@ it.each([
     { command: `#!/bin/sh\nset -eu -o pipefail\n# Tidy\ncd /srv\n\nrm -rf *\n${long}` },
     "cd /srv · rm -rf * … and 4 more lines",
   ],
-  [{ command: `cd /srv/${"a/".repeat(40)}\nexport A="b c"\nrm -rf data` }, "rm -rf data … and 2 more lines"],
+  [{ command: `cd /srv/${"a/".repeat(40)}\nexport A="b"\nrm -rf data` }, "rm -rf data … and 2 more lines"],
+  [
+    { command: `cd /srv/${"a/".repeat(40)}\nexport GIT_SSH_COMMAND='sh -c id'\ngit fetch` },
+    "export GIT_SSH_COMMAND='sh -c id' · git fetch … and 1 more line",
+  ],
+  [
+    { command: `A=b\nLD_PRELOAD=/tmp/x.so\nmake ${"a ".repeat(60)}` },
+    "A=b · LD_PRELOAD=/tmp/x.so … and 1 more line",
+  ],
   [{ command: `A=$(rm -rf data)\n${long}` }, "A=$(rm -rf data) … and 1 more line"],
   [{ command: `A=1 rm -rf data\n${long}` }, "A=1 rm -rf data … and 1 more line"],
   [{ command: `cd /srv; rm -rf data\n${long}` }, "cd /srv; rm -rf data … and 1 more line"],

@@ -45,9 +45,9 @@ const patchEnds = /^\*\*\* (?:Begin|End) Patch\s*$/;
 
 /** Comments, and options of a shell. */
 const isNoise = (line: string) => /^\s*(?:#|set(?: [-+\w]+)+\s*$)/.test(line);
-/** A folder to work in, or a value in which nothing runs. */
+/** A folder to work in, or a word that names no program, as PATH, LD_PRELOAD and GIT_SSH_COMMAND do. */
 const folder = /^\s*(?:cd|pushd) [^;&|`()<>]*$/;
-const value = /^\s*(?:export )?\w+=(?:"[^"`(]*"|'[^']*'|[^\s"'`();&|<>]*)\s*$/;
+const value = /^\s*(?:export )?\w+=(["']?)[^\s"'`();&|<>/]*\1\s*$/;
 const isPreparing = (line: string) => folder.test(line) || value.test(line);
 
 /**
