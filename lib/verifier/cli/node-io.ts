@@ -54,7 +54,7 @@ export const readOpenFile = (fd: number, size: number) => ({
 /** Node has no call for it: V8 gives its own to each context that is made after the flag. */
 export function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
-  runInNewContext("gc")();
+  runInNewContext("globalThis.gc?.()");
 }
 
 /** `url`: of a module that is the whole program. */
