@@ -375,7 +375,7 @@ describe("whatever goes wrong blocks the call", () => {
     ["a pattern of another agent", [...argv, "--match", "bank-*"], "matches no tool"],
     ["no time limit", [...argv, "--timeout", "soon"], "--timeout"],
     ["a dialect that can't defer", [...argv, "--dialect", "codex", "--defer"], "--defer"],
-    ["an agent key that can't sign", [...argv, "--agent-key", "package.json"], "agent key: neither"],
+    ["an agent key that can't sign", [...argv, "--agent-key", "package.json"], "agent key: must be Ed25519"],
   ])("%s", async (_, args, message) => {
     expect(await runHere(args, before)).toEqual(blocked(message));
   });

@@ -275,6 +275,9 @@ async function lockHead(
   return { log: { id, origin, key_id }, edge, places, active };
 }
 
+/** Nothing was stored, because what the batch was built on has changed or was never stored: it is built again. */
+export class BuiltOnOther extends Error {}
+
 function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<QueuedEntry, Rejection> {
   if (reason !== "verdicts") return new Map();
   const byIndex = new Map((JSON.parse(detail) as Verdict[]).map((one) => [one.leaf_index, one]));
@@ -476,7 +479,7 @@ export async function sequenceLocked(
     known?.log.id === log.id &&
     known.active.attestation === active.attestation &&
     known.active.zk === active.zk;
-  if (early && !isAsForeseen) throw new SigningKeyChanged();
+  if (early && !isAsForeseen) throw new BuiltOnOther();
   const { admitted, refused } = early ?? (await admitAll(tx, batch, active));
   if (admitted.length === 0) return { refused, sequenced: null, places };
   const sequenced = await sequence(before, admitted.toSorted(byRules), signing, placeReadersWithin(tx));

@@ -11,6 +11,7 @@ import { isSurelyNotStored, isUnreachable } from "#lib/db/postgres/failures";
 import { AppError } from "#lib/errors";
 import { holdsCheckpoints } from "#lib/log/reading/reader";
 import {
+  BuiltOnOther,
   callsBesides,
   describeStore,
   isSignedByActive,
@@ -65,9 +66,6 @@ export interface CommittedHead extends SignedHead {
 
 /** After another process has moved the head, so many batches lock it before they are signed. */
 const lockedBatches = 64;
-
-/** Nothing was stored, because what the batch was built on has changed or was never stored: it is built again. */
-export class BuiltOnOther extends Error {}
 
 export interface Committer {
   /**
@@ -210,7 +208,10 @@ export function createCommitter(
       if (!(error instanceof BuiltOnOther)) throw error;
     }
     batches += 1;
-    return commitLocked(batch, isGroup);
+    return commitLocked(batch, isGroup).catch((error: unknown) => {
+      if (!(error instanceof BuiltOnOther)) throw error;
+      return commitLocked(batch, isGroup);
+    });
   }
 
   return {

@@ -12,8 +12,8 @@ import { AppError } from "#lib/errors";
 import { count, measure } from "#lib/instrumentation";
 import type { SigningKeys } from "#lib/log/signing/signing-keys";
 import type { Logger } from "#lib/logger";
-import { Refused, type Signing } from "./append";
-import { BuiltOnOther, type CommittedHead, createCommitter, wholeFailure } from "./committer";
+import { BuiltOnOther, Refused, type Signing } from "./append";
+import { type CommittedHead, createCommitter, wholeFailure } from "./committer";
 import {
   type Group,
   GroupRefused,
