@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeSettings, readExample, settingsFile } from "#ci/settings";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/checkpoint";
-import { logLevel, parseEnv, settingDefaults } from "./env";
+import { loadProvider, logLevel, parseEnv, settingDefaults } from "./env";
 
 const production = {
   PUBLIC_BASE_URL: "https://countersign.example",
@@ -337,5 +337,20 @@ describe(".env.example", () => {
     expect(text).not.toMatch(/^[A-Z]/m);
     for (const name of listed.keys())
       expect([name, new RegExp(`^# .+\\n(#[A-Z].*\\n)*#${name}=`, "m").test(text)]).toEqual([name, true]);
+  });
+});
+
+describe("a provider's SDK", () => {
+  it("that is missing is named by its setting, with the command that installs it", async () => {
+    const missing = "@aws-sdk/client-that-is-not-there";
+    await expect(loadProvider("LOG_STORE=s3://…", () => import(missing))).rejects.toThrow(
+      "LOG_STORE=s3://… needs a package that is not installed: run npm run providers",
+    );
+  });
+
+  it("that is there is given as it is, and another failure is left as it is", async () => {
+    expect((await loadProvider("X", () => import("node:path"))).sep).toBe("/");
+    const broken = () => Promise.reject(new TypeError("broken"));
+    await expect(loadProvider("X", broken)).rejects.toThrow(TypeError);
   });
 });

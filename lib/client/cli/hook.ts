@@ -7,6 +7,7 @@ import { type Agent, agents, type DialectName } from "#lib/client/hook/agents";
 import { answerPrompt, attestCall, attestEnd, decide, openHook, readTimeout } from "#lib/client/hook/call";
 import { answerCheck, checkHook, findCheck } from "#lib/client/hook/check";
 import { needsHuman, readDialectName, readEvent, type ToolCall } from "#lib/client/hook/dialects";
+import { installHook, uninstallHook } from "#lib/client/hook/install";
 import {
   isRecorded,
   openService,
@@ -15,7 +16,6 @@ import {
   readReach,
   recordCall,
 } from "#lib/client/hook/recorded-call";
-import { installHook, uninstallHook } from "#lib/client/hook/settings";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { type Command, type FlagOption, requireWords, type ValuedOption } from "./io";

@@ -4,7 +4,7 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
  */
 import type { S3ServiceException } from "@aws-sdk/client-s3";
-import { loadProvider } from "#lib/load-provider";
+import { loadProvider } from "#lib/env";
 import { findProxyAgent } from "#lib/platform/node-fetch";
 import type { ObjectKind, ObjectStore } from "./object-store";
 

@@ -271,13 +271,15 @@ async function readTiles(database: Database, logId: number, tiles: SeenTile[]): 
   });
 }
 
-/** Reads under way: entries beside each other ask for the same tiles at once. */
-const underWay = new Map<string, Promise<TileNodes[]>>();
+/** Reads under way of each database: entries beside each other ask for the same tiles at once. */
+const underWay = new WeakMap<Database, Map<string, Promise<TileNodes[]>>>();
 
 function readTilesOnce(database: Database, logId: number, tiles: SeenTile[]): Promise<TileNodes[]> {
+  const reads = underWay.get(database) ?? new Map<string, Promise<TileNodes[]>>();
+  underWay.set(database, reads);
   const asked = JSON.stringify([logId, tiles]);
-  const read = underWay.get(asked) ?? readTiles(database, logId, tiles).finally(() => underWay.delete(asked));
-  underWay.set(asked, read);
+  const read = reads.get(asked) ?? readTiles(database, logId, tiles).finally(() => reads.delete(asked));
+  reads.set(asked, read);
   return read;
 }
 

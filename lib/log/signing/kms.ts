@@ -2,7 +2,7 @@
  * AWS KMS: Encrypt and Decrypt. The SDK finds the credentials (environment, web identity, container, instance) and signs
  * the requests; the region is that of the key's ARN. https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
  */
-import { loadProvider } from "#lib/load-provider";
+import { loadProvider } from "#lib/env";
 import { findProxyAgent } from "#lib/platform/node-fetch";
 import type { Kms } from "./key-wrapping";
 
