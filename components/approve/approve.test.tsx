@@ -425,6 +425,13 @@ describe("blocks", () => {
     expect(html).toContain("…\nj\n<ins>pay(<b>2</b>)</ins>\nk\nl\nm\nn …");
     expect(html).not.toContain("d\ne");
     expect(details).toContain("i\nj\n<ins>pay(<b>2</b>)</ins>\nk");
+    expect(html).toContain("Cut. All of it");
+    const [several = ""] = drawEdit({
+      file_path: "a",
+      old_string: `${lines("pay(1)")}\nx\ny`,
+      new_string: `${lines("pay(2)")}\nX\nY`,
+    });
+    expect(several.match(/Cut, with 2 more changed lines\. All of it/g)).toHaveLength(2);
   });
 
   it.each([

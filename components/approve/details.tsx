@@ -14,6 +14,8 @@ export interface Detail {
   look: "large" | "text" | "code" | "run";
   /** Part of a long value that is whole further below. */
   excerpt?: string;
+  /** Lines that differ and that the excerpt doesn't reach. */
+  moreChanges?: number;
   /** Places that differ from the text that it replaces, or that replaces it. */
   changes?: Changes;
 }
@@ -81,7 +83,7 @@ function cut(value: string): string {
 }
 
 /** Lines of a changed text from the one before its first change, and the places in them. Long lines begin near the change. */
-function cutChange(value: string, { kind, lines, words }: Changes): Pick<Detail, "excerpt" | "changes"> {
+function cutChange(value: string, { kind, lines, words }: Changes): Partial<Detail> {
   const { from: first, to: end } = lines[0] ?? { from: 0, to: 0 };
   const word = words[0]?.from ?? end;
   const lineBefore = first < 2 ? 0 : value.lastIndexOf("\n", first - 2) + 1;
@@ -96,7 +98,12 @@ function cutChange(value: string, { kind, lines, words }: Changes): Pick<Detail,
     ranges
       .filter(({ from }) => from < start + text.length)
       .map(({ from, to }) => ({ from: toPlace(from), to: toPlace(to) }));
-  return { excerpt: `${lead}${text} …`, changes: { kind, lines: move(lines), words: move(words) } };
+  const moved = move(lines);
+  return {
+    excerpt: `${lead}${text} …`,
+    changes: { kind, lines: moved, words: move(words) },
+    moreChanges: lines.length - moved.length,
+  };
 }
 
 /** Changes of a file, by the names of its two texts. */

@@ -7,6 +7,7 @@ import { DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { type Detail, largeLength, splitDetails } from "./details";
 import { markPart } from "./mark-parts";
 
@@ -31,7 +32,7 @@ const markWhole = (id: string) => (id.startsWith("excerpt ") ? {} : markPart(id)
 
 const toItem =
   (before: Before) =>
-  ({ id, name, label, value, look, excerpt, changes }: Detail) => ({
+  ({ id, name, label, value, look, excerpt, changes, moreChanges = 0 }: Detail) => ({
     id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
     value: (
@@ -39,7 +40,8 @@ const toItem =
         <AgentText value={excerpt ?? value} changes={changes} />
         {excerpt === undefined ? null : (
           <span className="block font-normal font-sans text-muted text-sm">
-            Cut. All of it is under Details.
+            {moreChanges > 0 ? `Cut, with ${formatCount(moreChanges, "more changed line")}. ` : "Cut. "}
+            All of it is under Details.
           </span>
         )}
         {before !== null && Object.hasOwn(before.context, name) ? (
