@@ -21,8 +21,8 @@ export interface Column<Row> {
   readonly isShort?: boolean;
   /** Cut in a line, and left out where there is no room for it: the row's own page has it whole. */
   readonly isCut?: boolean;
-  /** Cut after its fourth line, not the first. */
-  readonly isFewLines?: boolean;
+  /** Where its text is cut, if not after its first line. */
+  readonly maxLines?: "two-lines" | "four-lines";
   /** In a table of lines; what names the row takes the rest. */
   readonly width?: keyof typeof widths;
 }
@@ -132,7 +132,7 @@ const hiddenIfEmpty = "max-md:[&:has(>span:last-child:empty)]:hidden";
 function BodyCell<Row>({ column, row, rowId, isLine }: BodyCellProps<Row>) {
   const more = column.more?.(row) ?? null;
   const isCut = isLine && (column.isRowHeader || column.isCut || column.isShort);
-  const cut = isCut ? (column.isFewLines ? "few-lines" : "one-line") : "";
+  const cut = isCut ? (column.maxLines ?? "one-line") : "";
   const className = `py-2.5 pr-4 align-top max-md:flex max-md:gap-3 max-md:py-1 max-md:pr-0 ${hiddenIfEmpty} ${
     column.numeric ? "tabular-nums md:whitespace-nowrap md:text-right" : ""
   } ${column.isRowHeader ? "text-left font-medium" : "font-normal"} ${isLine ? lineClass(column) : ""}`;

@@ -41,7 +41,7 @@ const actionColumn: Column<InboxRow> = {
   id: "action",
   header: "Action",
   isRowHeader: true,
-  isFewLines: true,
+  maxLines: "four-lines",
   cell: (row) => <RequestTitle row={row} href={new URL(row.approval_url).pathname} />,
 };
 
