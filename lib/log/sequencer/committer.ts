@@ -156,6 +156,7 @@ export function createCommitter(
   async function commitLocked(batch: QueuedEntry[], isGroup: boolean): Promise<Outcome[]> {
     const before = known;
     known = null;
+    sent = null;
     let isCommitting = false;
     try {
       const { refused, sequenced, places } = await database.pipelined.transaction(async (tx) => {

@@ -167,6 +167,22 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     await test.query("UPDATE logs SET closed_at = NULL");
   });
 
+  it("builds a batch that comes while a locked one is noted on that one, not on what was sent before it", async () => {
+    const log = openWith(test.app.context.guard);
+    const directKind: LogEntryKind<TestItem> = { kind: "planted_requests", insertStatements: () => [] };
+    const before = await readSize();
+    for (const kind of [testKind, directKind]) await log.submit(kind, makeItem());
+    const behind = new Promise((resolve, reject) => {
+      let isFirst = true;
+      log.onCommit(() => {
+        if (isFirst) log.submit(directKind, makeItem()).then(resolve, reject);
+        isFirst = false;
+      });
+    });
+    await log.submit(testKind, makeItem());
+    await expect(behind).resolves.toMatchObject({ receipt: { index: before + 3 } });
+  });
+
   it("tells nothing of a commit that the fork guard could not note, and tries nothing twice", async () => {
     const before = await readSize();
     const { guard } = test.app.context;
