@@ -4,6 +4,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { proofStored } from "#lib/api/schemas/approval-page";
 import type { ApprovalView, WalletPreset } from "#lib/api/schemas/approval-view";
+import { showInputs } from "#lib/client/gate/shown-inputs";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
 import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
 import { contextHash } from "#lib/protocol/approval/shown-content";
@@ -432,6 +433,18 @@ describe("blocks", () => {
       new_string: `${lines("pay(2)")}\nX\nY`,
     });
     expect(several.match(/Cut, with 2 more changed lines\. All of it/g)).toHaveLength(2);
+  });
+
+  it("mark an edit in several details, and show the part in which it begins to differ", () => {
+    const lines = Array.from({ length: 60 }, (_, i) => `line ${i} of the file`).join("\n");
+    const [before, after] = [`${lines}\npay(1)\nend\nx`, `${lines}\npay(2)\nend\ny`];
+    const [block = "", details = ""] = drawEdit(
+      showInputs({ file_path: "a", old_string: before, new_string: after }, {}).context,
+    );
+    expect(block).toMatch(/new_string \(02\/2\).*<ins>pay\(<b>2<\/b>\)<\/ins>/s);
+    expect(block.match(/Cut\. All of it/g)).toHaveLength(2);
+    expect(details.match(/<ins>/g)).toHaveLength(2);
+    expect(details.match(/<del>/g)).toHaveLength(2);
   });
 
   it.each([

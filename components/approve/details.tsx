@@ -83,7 +83,7 @@ function cut(value: string): string {
 }
 
 /** Lines of a changed text from the one before its first change, and the places in them. Long lines begin near the change. */
-function cutChange(value: string, { kind, lines, words }: Changes): Partial<Detail> {
+function cutChange(value: string, { kind, lines, words }: Changes, isFirst: boolean) {
   const { from: first, to: end } = lines[0] ?? { from: 0, to: 0 };
   const word = words[0]?.from ?? end;
   const lineBefore = first < 2 ? 0 : value.lastIndexOf("\n", first - 2) + 1;
@@ -92,27 +92,52 @@ function cutChange(value: string, { kind, lines, words }: Changes): Partial<Deta
   const start = isWithinCharacter ? near - 1 : near;
   const most = value.slice(start).split("\n").slice(0, largeLines).join("\n");
   const text = [...most].slice(0, 2 * largeLength).join("");
-  const lead = start === 0 ? "" : start === lineBefore ? "…\n" : "… ";
+  const lead = start === 0 && isFirst ? "" : start === lineBefore && start > 0 ? "…\n" : "… ";
   const toPlace = (at: number) => Math.min(Math.max(at - start, 0), text.length) + lead.length;
   const move = (ranges: Marks["lines"]) =>
     ranges
       .filter(({ from }) => from < start + text.length)
       .map(({ from, to }) => ({ from: toPlace(from), to: toPlace(to) }));
-  const moved = move(lines);
-  return {
-    excerpt: `${lead}${text} …`,
-    changes: { kind, lines: moved, words: move(words) },
-    moreChanges: lines.length - moved.length,
-  };
+  return { excerpt: `${lead}${text} …`, changes: { kind, lines: move(lines), words: move(words) } };
 }
 
-/** Changes of a file, by the names of its two texts. */
-function findChanges(described: Described): Record<string, Changes> {
+/** One of the two texts of a change. */
+interface ChangedText {
+  readonly parts: ReadonlyMap<string, Changes>;
+  readonly lineCount: number;
+}
+
+function markParts(names: readonly string[], texts: readonly string[], marks: Marks, kind: Changes["kind"]) {
+  let start = 0;
+  const parts = names.map((name, i): [string, Changes] => {
+    const [from, end] = [start, start + (texts[i] ?? "").length];
+    start = end;
+    const pick = (ranges: Marks["lines"]) =>
+      ranges
+        .filter((range) => range.from < end && Math.max(range.to, range.from + 1) > from)
+        .map((range) => ({ from: Math.max(range.from, from) - from, to: Math.min(range.to, end) - from }));
+    return [name, { kind, lines: pick(marks.lines), words: pick(marks.words) }];
+  });
+  return { parts: new Map(parts), lineCount: marks.lines.length };
+}
+
+function findChanges(described: Described): ChangedText[] {
   const found = findChange(toTitled(described));
-  if (found === null) return {};
-  const { context } = described;
-  const { removed, added } = markChanges(context?.[found.before] ?? "", context?.[found.after] ?? "");
-  return { [found.before]: { ...removed, kind: "removed" }, [found.after]: { ...added, kind: "added" } };
+  if (found === null) return [];
+  const read = (name: string) => described.context?.[name] ?? "";
+  const [before, after] = [found.before.map(read), found.after.map(read)];
+  const { removed, added } = markChanges(before.join(""), after.join(""));
+  return [markParts(found.before, before, removed, "removed"), markParts(found.after, after, added, "added")];
+}
+
+/** The part in which the first change is, and how many changed lines it doesn't show. */
+function showChange({ parts, lineCount }: ChangedText, details: readonly Detail[]): Detail[] {
+  const all = details.filter(({ name }) => parts.has(name));
+  const shown = all.find(({ changes }) => changes && changes.lines.length > 0) ?? all[0];
+  if (shown?.changes === undefined) return [];
+  if (all.length === 1 && isShort(shown.value)) return [{ ...shown, look: "run" }];
+  const cut = cutChange(shown.value, shown.changes, shown === all[0]);
+  return [{ ...shown, ...cut, look: "run", moreChanges: lineCount - cut.changes.lines.length }];
 }
 
 /**
@@ -120,24 +145,17 @@ function findChanges(described: Described): Record<string, Changes> {
  * is cut above it.
  */
 export function splitDetails(described: Described) {
-  const changes = findChanges(described);
+  const changed = findChanges(described);
   const details = listDetails(described.context ?? {}).map((detail): Detail => {
-    const own = changes[detail.name];
+    const own = changed.map(({ parts }) => parts.get(detail.name)).find((part) => part !== undefined);
     return own === undefined ? detail : { ...detail, changes: own };
   });
   const run = listRun(toTitled(described)).flatMap((id): Detail[] => {
+    const change = changed.find(({ parts }) => parts.has(id));
+    if (change !== undefined) return showChange(change, details);
     const detail = details.find(({ name }) => name === id);
     if (detail === undefined) return [];
-    return [
-      {
-        ...detail,
-        look: "run",
-        ...(!isShort(detail.value) &&
-          (detail.changes === undefined
-            ? { excerpt: cut(detail.value) }
-            : cutChange(detail.value, detail.changes))),
-      },
-    ];
+    return [{ ...detail, look: "run", ...(!isShort(detail.value) && { excerpt: cut(detail.value) }) }];
   });
   const isRun = ({ name }: Detail) => run.some((one) => one.name === name);
   const isWhole = ({ name }: Detail) => run.some((one) => one.name === name && one.excerpt === undefined);

@@ -18,10 +18,16 @@ import { formatCount } from "#lib/protocol/text/display-text";
 /** Calls and recipients lead, as on the approval page; the rest follows the action. */
 function showContext(state: AuthorizationState) {
   const { run, lead, rest } = splitDetails(state);
-  const toItem = ({ id, label, value, excerpt, look }: Detail): Definition => ({
+  const toItem = ({ id, label, value, excerpt, look, changes }: Detail): Definition => ({
     id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
-    value: <AgentText value={excerpt ?? value} className={look === "run" ? "font-mono" : ""} />,
+    value: (
+      <AgentText
+        value={excerpt ?? value}
+        changes={changes}
+        className={look === "run" || changes ? "font-mono" : ""}
+      />
+    ),
   });
   const [main, ...changes] = run.map(toItem);
   return {

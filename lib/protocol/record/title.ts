@@ -29,7 +29,9 @@ const changes = [
 /** A hook's action, which names the tool and no more. */
 const isGeneric = (action: string, tool: string) => action === `Use the tool ${tool}`;
 
-/** Long values are split: "command (01/3)". */
+/** Name of a part of a value that is too long for one detail. */
+export const namePart = (name: string, at: number, count: number) =>
+  `${name} (${String(at + 1).padStart(2, "0")}/${count})`;
 const withoutPart = (name: string) => name.replace(/ \(.*\)$/, "");
 const isPartOf = (name: string, first: string) =>
   name !== withoutPart(name) && withoutPart(name) === withoutPart(first);
@@ -139,13 +141,19 @@ export function listRun({ action, tool, context }: Titled): string[] {
   return [...new Set([main, file, ...find(changes)])];
 }
 
-/** Names of the details that hold a changed part of a file before and after; null if it isn't shown as two whole texts. */
-export function findChange(titled: Titled): { before: string; after: string } | null {
+/** Names of the details that hold a changed part of a file before and after, whole or in all of their parts. */
+export function findChange(titled: Titled): { before: string[]; after: string[] } | null {
   const names = listRun(titled).length === 0 ? [] : Object.keys(titled.context ?? {});
+  const findParts = (one: string | undefined) => {
+    const [first = "", ...others] = names.filter((name) => readName(name) === one);
+    const whole = withoutPart(first);
+    if (first === whole) return first === "" ? [] : [first];
+    const parts = [first, ...others].map((_, at, { length }) => namePart(whole, at, length));
+    return parts.every((name) => names.includes(name)) ? parts : [];
+  };
   for (const [i, old] of olds.entries()) {
-    const [before, after] = [old, news[i]].map((one) => names.find((name) => readName(name) === one));
-    if (before === undefined || after === undefined) continue;
-    return [before, after].every((name) => name === withoutPart(name)) ? { before, after } : null;
+    const [before, after] = [findParts(old), findParts(news[i])];
+    if (before.length > 0 && after.length > 0) return { before, after };
   }
   return null;
 }
