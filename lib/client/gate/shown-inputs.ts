@@ -9,7 +9,6 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import { namePart } from "#lib/protocol/record/title";
 
 /** Limits of AuthorizeRequest (docs/wire.md, Authorization requests). */
 const [maxEntries, maxNameLength, maxValueLength] = [32, 64, 1_024];
@@ -93,7 +92,7 @@ function split({ name, text, type }: Field): Field[] {
   const count = Math.ceil(characters.length / maxValueLength);
   if (count <= 1) return [{ name, text, type }];
   return Array.from({ length: count }, (_, at) => ({
-    name: namePart(name, at, count),
+    name: `${name} (${String(at + 1).padStart(2, "0")}/${count})`,
     text: characters.slice(at * maxValueLength, (at + 1) * maxValueLength).join(""),
     type: undefined,
   }));

@@ -29,9 +29,7 @@ const changes = [
 /** A hook's action, which names the tool and no more. */
 const isGeneric = (action: string, tool: string) => action === `Use the tool ${tool}`;
 
-/** Name of a part of a value that is too long for one detail. */
-export const namePart = (name: string, at: number, count: number) =>
-  `${name} (${String(at + 1).padStart(2, "0")}/${count})`;
+/** Long values are split: "command (01/3)". */
 const withoutPart = (name: string) => name.replace(/ \(.*\)$/, "");
 const isPartOf = (name: string, first: string) =>
   name !== withoutPart(name) && withoutPart(name) === withoutPart(first);
@@ -146,10 +144,10 @@ export function findChange(titled: Titled): { before: string[]; after: string[] 
   const names = listRun(titled).length === 0 ? [] : Object.keys(titled.context ?? {});
   const findParts = (one: string | undefined) => {
     const [first = "", ...others] = names.filter((name) => readName(name) === one);
-    const whole = withoutPart(first);
-    if (first === whole) return first === "" ? [] : [first];
-    const parts = [first, ...others].map((_, at, { length }) => namePart(whole, at, length));
-    return parts.every((name) => names.includes(name)) ? parts : [];
+    if (first === withoutPart(first)) return first === "" ? [] : [first];
+    const parts = [first, ...others].sort();
+    const isWhole = parts.every((name, at) => name.endsWith(`${at + 1}/${parts.length})`));
+    return isWhole ? parts : [];
   };
   for (const [i, old] of olds.entries()) {
     const [before, after] = [findParts(old), findParts(news[i])];
