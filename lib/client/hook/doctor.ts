@@ -38,8 +38,9 @@ export async function runDoctor(command: Command): Promise<void> {
   const addTo = (list: Finding[]) => (status: Status, text: string) =>
     void list.push({ status, text: toVisibleText(text) });
   const add = addTo(ofAgents);
-  const shared: Shared = { add: addTo(common), examined: new Set() };
+  const shared: Shared = { add: addTo(common), examined: new Set(), keys: new Map() };
   for (const dialect of dialectNames) await examineAgent(command, dialect, add, shared);
+  for (const key of shared.keys.values()) await examineKey(key, shared.add);
   if (ofAgents.length === 0)
     add("warning", "no agent of this user or machine has the hook: see countersign hook install");
   const findings = [...ofAgents, ...common];
@@ -55,6 +56,15 @@ type Add = (status: Status, text: string) => void;
 interface Shared {
   add: Add;
   examined: Set<string>;
+  keys: Map<string, UsedKey>;
+}
+
+interface UsedKey {
+  hook: Command;
+  /** True if sudo runs its hooks as another user. */
+  isOthers: boolean;
+  /** True if a hook records with it. */
+  isRecording: boolean;
 }
 
 const isNew = ({ examined }: Shared, ...what: readonly unknown[]) =>
@@ -150,9 +160,10 @@ async function examineHook(
     add("warning", `${name}: pass unseen: ${unseen.join(", ")}, and what no pattern names`);
   if (reach.isAsking && !isBefore)
     add("fault", `${name}: nothing is asked: the hook before a call is missing in ${file}`);
-  const [isOthers, isRecording] = [words[0] === "sudo", reach.record.length > 0];
-  if (isNew(shared, options.values["key-file"], options.values.url, isOthers, isRecording))
-    await examineKey(hook, isOthers, isRecording, shared);
+  const isOthers = words[0] === "sudo";
+  const used = JSON.stringify([options.values["key-file"], options.values.url, isOthers]);
+  const isRecording = reach.record.length > 0 || shared.keys.get(used)?.isRecording === true;
+  shared.keys.set(used, { hook, isOthers, isRecording });
   if (!isOthers && (single(options, "url") ?? io.serviceUrl) !== undefined) await examineSpool(hook, shared);
 }
 
@@ -167,12 +178,7 @@ async function compareProgram(io: Command["io"], program: string, add: Add): Pro
 }
 
 /** The key, the way to the service, and both clocks. */
-async function examineKey(
-  hook: Command,
-  isOthers: boolean,
-  isRecording: boolean,
-  { add }: Shared,
-): Promise<void> {
+async function examineKey({ hook, isOthers, isRecording }: UsedKey, add: Add): Promise<void> {
   const { io, line } = hook;
   const keyFile = single(line, "key-file") ?? "";
   const key = await readText(io, keyFile).catch(() => null);

@@ -764,6 +764,14 @@ describe("countersign doctor", () => {
     ]);
   });
 
+  it("names a key once if only one of its hooks records, and what it lacks for that", async () => {
+    await installThere(["--ask", "Bash"]);
+    await installThere(["--ask", "Bash", "--record", "--dialect", "codex"]);
+    const { out } = await examine();
+    expect(out.match(/hook\.key can be read/g)).toHaveLength(1);
+    expect(out.match(/lacks the permission record/g)).toHaveLength(1);
+  });
+
   it("warns of a clock that is wrong", async () => {
     await installThere(["--ask", "Bash"]);
     const server = createServer((_, response) => {
