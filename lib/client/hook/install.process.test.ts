@@ -1,6 +1,18 @@
 /** Guarantee: the hook is where the agent can't replace it, in settings that the agent reads, and proven to be live. */
 import { spawn, spawnSync } from "node:child_process";
-import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -386,6 +398,34 @@ describe("hook install", () => {
       await runHook("uninstall", ...dialect, "--yes");
       expect(await readFile(path.join(own, file), "utf8")).toBe(text);
       expect(await listAll()).toEqual([file]);
+    });
+
+    it.each([
+      ["claude", ".claude/settings.json", "{}\n"],
+      ["vibe", ".vibe/hooks.toml", ""],
+    ])("empty the settings of %s where a link leads to them", async (dialect, name, left) => {
+      const { own, runHook, begin } = await prepare(`link-${dialect}`);
+      const [file, target] = [path.join(own, name), path.join(own, "dotfile")];
+      await begin("--dialect", dialect);
+      await rename(file, target);
+      await symlink(target, file);
+      await runHook("uninstall", "--dialect", dialect, "--yes");
+      expect([await readFile(target, "utf8"), await readlink(file)]).toEqual([left, target]);
+      expect((await runHook("uninstall", "--dialect", dialect)).out).toMatch(/^Nothing to take out/);
+    });
+
+    it("leave a plugin that its owner extended, and its programs", async () => {
+      const { own, runHook, listAll, begin } = await prepare("extended");
+      await begin("--dialect", "opencode");
+      const [file, installed] = [path.join(own, ".config/opencode/plugin/countersign.js"), await listAll()];
+      const text = `${await readFile(file, "utf8")}export const Mine = async () => ({});\n`;
+      await writeFile(file, text);
+      expect(await runHook("uninstall", "--dialect", "opencode", "--yes")).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("countersign.js is not what install writes, so nothing was changed"),
+      });
+      expect(await readFile(file, "utf8")).toBe(text);
+      expect(await listAll()).toEqual(installed);
     });
 
     it("leave a comment that follows the hook", async () => {

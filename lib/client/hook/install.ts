@@ -104,13 +104,16 @@ function showChanges({ io }: Command, settings: readonly Settings[], { folder, n
   return changed;
 }
 
-/** A file of which nothing is left goes. */
+const emptyText = (file: string) => (file.endsWith(".json") ? "{}\n" : "");
+
+/** Removes a file of which nothing is left; where a link leads to it, both stay. */
 async function writeChanges({ io: { machine } }: Command, settings: readonly Settings[]): Promise<void> {
   for (const { file, after } of settings) {
     // Settings may hold secrets: who could not read them must not begin to.
     const mode = (await machine.readMode(file)) ?? forAll.file;
-    if (after === "") await machine.remove(file);
-    else await machine.writeFile(file, after, { ...forAll, file: mode });
+    const isLink = (await machine.readOwner(file)) === null;
+    if (after === "" && !isLink) await machine.remove(file);
+    else await machine.writeFile(file, after || emptyText(file), { ...forAll, file: mode });
   }
 }
 

@@ -200,6 +200,10 @@ export function addTomlHooks(
   return `${[...(others === "" ? [] : [others]), ...own].join("\n\n")}\n`;
 }
 
+/** The command that a plugin of ours starts. */
+const parsePlugin = (text: string): string[] | null =>
+  JSON.parse(/^const command = (\[.*\]);$/m.exec(text)?.[1] ?? "null");
+
 /** Hooks in an agent's settings, or in the plugin that is its settings; null if the text has another form. */
 export function parseHooks(dialect: DialectName, text: string): JsonObject | null {
   try {
@@ -209,9 +213,9 @@ export function parseHooks(dialect: DialectName, text: string): JsonObject | nul
       const settings = JSON.parse(text) as JsonValue;
       return isJsonObject(settings) ? settings : null;
     }
-    const [, words] = /^const command = (\[.*\]);$/m.exec(text) ?? [];
-    if (words === undefined) return { hooks: { [before]: [{ type: "another plugin" }] } };
-    return { hooks: { [before]: [{ command: (JSON.parse(words) as string[]).map(quote).join(" ") }] } };
+    const words = parsePlugin(text);
+    if (words === null) return { hooks: { [before]: [{ type: "another plugin" }] } };
+    return { hooks: { [before]: [{ command: words.map(quote).join(" ") }] } };
   } catch {
     return null;
   }
@@ -299,8 +303,11 @@ function removeStatusLine(settings: JsonObject, [name, ...rest]: readonly string
 export function takeOut(dialect: DialectName, file: string, text: string): string {
   const { plugin, isToml, fresh, statusLine: { path = [] } = {} } = agents[dialect];
   if (!text.includes("countersign") && !text.includes(tokenVariable)) return text;
-  const isPlugin = plugin !== undefined && file.endsWith(".js");
-  if (isPlugin) return text.includes(pluginMark) ? "" : text;
+  if (plugin !== undefined && file.endsWith(".js")) {
+    if (!text.includes(pluginMark)) return text;
+    if (text === plugin(parsePlugin(text) ?? [])) return "";
+    throw new UsageError(`${file} is not what install writes, so nothing was changed: ${byHand}`);
+  }
   if (isToml) {
     if (!isPlainToml(text))
       throw new UsageError(`${file} is not plain TOML, so nothing was changed: ${byHand}`);
