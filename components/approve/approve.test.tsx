@@ -367,6 +367,13 @@ describe("blocks", () => {
       ["cd /srv rm -rf data make again", "again … Cut."],
       [],
     ],
+    [
+      "Bash",
+      { "command (01/2)": "#".repeat(1_024), "command (02/2)": "\nrm -rf /" },
+      ["rm -rf / … Cut."],
+      [],
+    ],
+    ["exec", { command: "ls", cmd: "rm -rf /" }, ["ls", "rm -rf /"], []],
   ])("say first and large what the tool %s would run with %j", (tool, context, first, below) => {
     const view = makeView();
     const request = { ...view.request, action: `Use the tool ${tool}`, tool };
@@ -414,6 +421,11 @@ describe("blocks", () => {
     expect(hidden).toMatch(/<ins><b>a<\/b><b><span class="agent-text-chip"[^>]*>⟨U\+202E⟩<\/span>/);
     const [part = ""] = drawEdit({ file_path: "a", "old_string (01/2)": "a", new_string: "b" });
     expect(part).not.toContain("<ins>");
+    // A tool reads one of them.
+    for (const decoy of [{ Old_string: "a" }, { before: "a", after: "b" }]) {
+      const [several = ""] = drawEdit({ file_path: "a", ...decoy, old_string: "a", new_string: "b" });
+      expect(several).not.toContain("<ins>");
+    }
   });
 
   it("cut a long edit to where it begins to differ, and mark all of it below", () => {

@@ -2,7 +2,14 @@
 import { type Marks, markChanges } from "#components/line-diff";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
-import { chooseLines, deriveTitle, findChange, listRun } from "#lib/protocol/record/title";
+import {
+  chooseLines,
+  deriveTitle,
+  findChange,
+  joinParts,
+  listRun,
+  splitLines,
+} from "#lib/protocol/record/title";
 import { groupSegments, runToText } from "#lib/protocol/text/display-text";
 
 export interface Detail {
@@ -73,8 +80,7 @@ const isShort = (value: string) =>
 
 /** Its most telling lines; a long one is cut at a word. */
 function cut(value: string): string {
-  const lines = value.split("\n").filter((line) => line.trim() !== "");
-  const whole = chooseLines(lines, (some) => isShort(some.join("\n")))
+  const whole = chooseLines(splitLines(value), (some) => isShort(some.join("\n")))
     .join("\n")
     .trim();
   const start = [...whole].slice(0, largeLength).join("");
@@ -155,7 +161,9 @@ export function splitDetails(described: Described) {
     if (change !== undefined) return showChange(change, details);
     const detail = details.find(({ name }) => name === id);
     if (detail === undefined) return [];
-    return [{ ...detail, look: "run", ...(!isShort(detail.value) && { excerpt: cut(detail.value) }) }];
+    const whole = joinParts(described.context ?? {}, id);
+    const isCut = whole !== detail.value || !isShort(whole);
+    return [{ ...detail, look: "run", ...(isCut && { excerpt: cut(whole) }) }];
   });
   const isRun = ({ name }: Detail) => run.some((one) => one.name === name);
   const isWhole = ({ name }: Detail) => run.some((one) => one.name === name && one.excerpt === undefined);

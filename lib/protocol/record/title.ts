@@ -29,19 +29,33 @@ const changes = [
 /** A hook's action, which names the tool and no more. */
 const isGeneric = (action: string, tool: string) => action === `Use the tool ${tool}`;
 
-/** Long values are split: "command (01/3)". */
-const withoutPart = (name: string) => name.replace(/ \(.*\)$/, "");
-const isPartOf = (name: string, first: string) =>
-  name !== withoutPart(name) && withoutPart(name) === withoutPart(first);
+const partMark = / \(\d+\/\d+\)$/;
+
+/** The name and, if it is a part of a long value ("command (01/3)"), those of the other parts. */
+function listParts(names: readonly string[], name: string): string[] {
+  const own = name.replace(partMark, "");
+  return own === name ? [name] : names.filter((one) => one !== own && one.replace(partMark, "") === own);
+}
+
+/** Text of a detail in all of its parts. */
+export const joinParts = (context: Readonly<Record<string, string>>, name: string): string =>
+  listParts(Object.keys(context), name)
+    .map((part) => context[part] ?? "")
+    .join("");
 
 const readName = (name: string) =>
-  withoutPart(name)
+  name
+    .replace(/ \(.*\)$/, "")
     .replaceAll(/[^A-Za-z]/g, "")
     .toLowerCase();
 
 /** First and last line of a patch of Codex, which name no file. */
 const patchStart = "*** Begin Patch";
 const patchEnds = /^\*\*\* (?:Begin|End) Patch\s*$/;
+
+/** Lines with something in them, also as PowerShell and JavaScript read a text: what follows a comment's end is none. */
+export const splitLines = (text: string): string[] =>
+  text.split(/[\r\n\u2028\u2029]/).filter((line) => line.trim() !== "");
 
 /** Comments, and options of a shell. */
 const isNoise = (line: string) => /^\s*(?:#|set(?: [-+\w]+)+\s*$)/.test(line);
@@ -82,8 +96,7 @@ function cutAtWord(text: string): string {
 /** Masked, and its lines with a sign between them that means nothing to a shell. */
 function shorten(text: string): string {
   const isPatch = text.startsWith(patchStart);
-  const listLines = (of: string) =>
-    of.split("\n").filter((line) => line.trim() !== "" && !patchEnds.test(line));
+  const listLines = (of: string) => splitLines(of).filter((line) => !patchEnds.test(line));
   const searched = listLines(text.slice(0, maxSearched).trim());
   const whole = text.length > maxSearched && searched.length > 1 ? searched.slice(0, -1) : searched;
   const headers = whole.filter((line) => isPatch && line.startsWith("*** "));
@@ -131,29 +144,31 @@ export function describeToolCall(
 export function listRun({ action, tool, context }: Titled): string[] {
   if (tool === null || context === null || !isGeneric(action, tool)) return [];
   const given = Object.keys(context).filter((name) => (context[name] ?? "").trim() !== "");
+  const first = given.filter((name) => listParts(given, name)[0] === name);
   const find = (names: readonly string[]) =>
-    names.flatMap((name) => given.find((one) => readName(one) === name) ?? []);
-  const [file] = find(files);
-  const [main = file] = find(commands);
-  if (file === undefined || main === undefined) return main === undefined ? find(others).slice(0, 1) : [main];
-  return [...new Set([main, file, ...find(changes)])];
+    names.flatMap((name) => first.filter((one) => readName(one) === name));
+  // A tool ignores arguments that it doesn't know: a harmless one must not stand for the one that it reads.
+  const [run, file] = [find(commands), find(files)];
+  if (file.length > 0) return [...new Set([...run, ...file, ...find(changes)])];
+  return run.length > 0 ? run : find(others).slice(0, 1);
 }
 
-/** Names of the details that hold a changed part of a file before and after, whole or in all of their parts. */
+/** Names of the details that hold a changed part of a file before and after, in all of their parts; null unless it is one pair. */
 export function findChange(titled: Titled): { before: string[]; after: string[] } | null {
   const names = listRun(titled).length === 0 ? [] : Object.keys(titled.context ?? {});
   const findParts = (one: string | undefined) => {
-    const [first = "", ...others] = names.filter((name) => readName(name) === one);
-    if (first === withoutPart(first)) return first === "" ? [] : [first];
-    const parts = [first, ...others].sort();
-    const isWhole = parts.every((name, at) => name.endsWith(`${at + 1}/${parts.length})`));
-    return isWhole ? parts : [];
+    const alike = names.filter((name) => readName(name) === one);
+    const parts = alike[0] === undefined ? [] : listParts(names, alike[0]).sort();
+    const isWhole = parts.every(
+      (name, at) => !partMark.test(name) || name.endsWith(`${at + 1}/${parts.length})`),
+    );
+    return isWhole && parts.length === alike.length ? parts : [];
   };
-  for (const [i, old] of olds.entries()) {
+  const found = olds.flatMap((old, i) => {
     const [before, after] = [findParts(old), findParts(news[i])];
-    if (before.length > 0 && after.length > 0) return { before, after };
-  }
-  return null;
+    return before.length > 0 && after.length > 0 ? [{ before, after }] : [];
+  });
+  return found.length === 1 ? (found[0] ?? null) : null;
 }
 
 /** Commands of Codex may be lists of words. */
@@ -176,11 +191,12 @@ export function deriveTitle(titled: Titled): string {
   const { action, tool, context } = titled;
   if (tool === null || context === null || !isGeneric(action, tool)) return action;
   const run = listRun(titled);
-  const [main] = run.length > 0 ? run : Object.keys(context).filter((name) => context[name]?.trim());
-  const parts = Object.keys(context).filter(
-    (name) => name === main || (main !== undefined && isPartOf(name, main)),
-  );
-  const value = joinWords(parts.map((name) => context[name] ?? "").join("")).trim();
+  const [main = ""] = run.length > 0 ? run : Object.keys(context).filter((name) => context[name]?.trim());
+  const like = [commands, files].find((names) => names.includes(readName(main))) ?? [];
+  const value = [main, ...run.filter((name) => name !== main && like.includes(readName(name)))]
+    .map((name) => joinWords(joinParts(context, name)))
+    .join("\n")
+    .trim();
   const file = run.find((name) => name !== main && files.includes(readName(name)));
   // A file editor's command: "create", "str_replace".
   const isVerb = file !== undefined && /^\w+$/.test(value);
