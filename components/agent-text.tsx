@@ -122,8 +122,11 @@ function Segments({ value, breaks, changes }: SegmentsProps) {
   const shown = (changes === undefined ? runs.slice(0, end) : runs).flatMap((run, i): Piece[] => {
     const at = offset;
     offset += run.value.length;
-    if (run.kind === "hidden" && !isPlain(run))
-      return [[at, i < end ? <HiddenCharacters key={at} run={run} /> : writePlainly(run)]];
+    const word = changes?.words.find(({ from, to }) => from < offset && to > at);
+    if (run.kind === "hidden" && (!isPlain(run) || word !== undefined)) {
+      const own = i < end ? <HiddenCharacters key={at} run={run} /> : writePlainly(run);
+      return [[Math.max(at, word?.from ?? at), own]];
+    }
     if (changes === undefined) return [[at, run.value]];
     const pieces = cutAt(run.value, at, changes);
     return i < end ? pieces : pieces.map(([from, value]) => [from, runToText({ kind: "text", value })]);

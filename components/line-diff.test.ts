@@ -65,6 +65,11 @@ describe("the places that two texts don't share", () => {
     ["a\nb", "a\nx\ny", [["b"], [], ["x", "y"], []]],
     ["a b", "a b c", [["a b"], [], ["a b c"], [" c"]]],
     ["a\n", "", [["a"], [], [], []]],
+    ["a\n", "a", [["\n"], ["\n"], [], []]],
+    ["a\n", "a\nb", [["\n"], ["\n"], ["b"], []]],
+    ["\na", "a", [["\n"], [], [], []]],
+    ["a\nb\nc", "a\n\nc", [["b"], [], ["\n"], []]],
+    ["\n", "a", [["\n"], [], ["a"], []]],
     ["same", "same", [[], [], [], []]],
   ])("are lines, and words in lines that pair off: %j and %j", (before, after, places) => {
     expect(show(before, after)).toEqual(places);
@@ -78,7 +83,7 @@ describe("the places that two texts don't share", () => {
         const marks = markChanges(...texts);
         for (const [i, { lines, words }] of [marks.removed, marks.added].entries()) {
           const all = (texts[i] ?? "").split("\n");
-          for (const line of read(texts[i] ?? "", lines)) expect(all).toContain(line);
+          for (const line of read(texts[i] ?? "", lines)) expect([...all, "\n"]).toContain(line);
           for (const { from, to } of words)
             expect(lines.some((line) => line.from <= from && from < to && to <= line.to)).toBe(true);
         }

@@ -91,6 +91,10 @@ function diffWords(before: string, after: string): [Range, Range] {
   ];
 }
 
+/** True if the text ends with a line break that the other one lacks: what follows it in its file joins the last line. */
+const endsAlone = (text: string, other: string) =>
+  text.endsWith("\n") && !other.endsWith("\n") && other !== "";
+
 export function markChanges(before: string, after: string): { removed: Marks; added: Marks } {
   const [removed, added] = [0, 1].map(() => ({ lines: [] as Range[], words: [] as Range[], at: 0 })) as [
     Side,
@@ -103,6 +107,7 @@ export function markChanges(before: string, after: string): { removed: Marks; ad
     if (old.length !== now.length) return;
     for (const [i, { from, to }] of old.entries()) {
       const other = now[i] ?? { from: 0, to: 0 };
+      if (before[from] === "\n" || after[other.from] === "\n") continue;
       const found = diffWords(before.slice(from, to), after.slice(other.from, other.to));
       for (const [side, start, range] of [
         [removed, from, found[0]],
@@ -115,14 +120,25 @@ export function markChanges(before: string, after: string): { removed: Marks; ad
     if (kind === "same") close();
     for (const [i, side] of [removed, added].entries()) {
       if (kind === (i === 0 ? "added" : "removed")) continue;
-      const range = { from: side.at, to: side.at + text.length };
-      side.at = range.to + 1;
+      const [from, to] = [side.at, side.at + text.length];
+      side.at = to + 1;
       if (kind === "same") continue;
+      // A blank line has only its break.
+      const range = { from, to: Math.max(to, from + 1) };
       side.lines.push(range);
       open[i as 0 | 1].push(range);
     }
   }
   close();
+  for (const [side, text, other] of [
+    [removed, before, after],
+    [added, after, before],
+  ] as const) {
+    const end = { from: text.length - 1, to: text.length };
+    if (!endsAlone(text, other) || side.lines.at(-1)?.to === end.to) continue;
+    side.lines.push(end);
+    side.words.push(end);
+  }
   return { removed, added };
 }
 

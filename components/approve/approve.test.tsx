@@ -419,6 +419,11 @@ describe("blocks", () => {
     expect(deletion).toContain("<del>audit()</del>");
     const [hidden = ""] = drawEdit({ file_path: "a", old_string: "a", new_string: "a\u202eb" });
     expect(hidden).toMatch(/<ins><b>a<\/b><b><span class="agent-text-chip"[^>]*>⟨U\+202E⟩<\/span>/);
+    // The line that follows in the file would be part of the comment.
+    const [joined = ""] = drawEdit({ file_path: "a", old_string: "# a\n", new_string: "# a" });
+    expect(joined).toMatch(/# a<del><b><span class="agent-text-chip"[^>]*>⟨U\+000A⟩<\/span>\n<\/b><\/del>/);
+    const [blank = ""] = drawEdit({ file_path: "a", old_string: "a", new_string: "\na" });
+    expect(blank).toContain("<ins>\n</ins>a");
     const [part = ""] = drawEdit({ file_path: "a", "old_string (01/2)": "a", new_string: "b" });
     expect(part).not.toContain("<ins>");
     // A tool reads one of them.
