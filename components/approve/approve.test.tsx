@@ -450,6 +450,11 @@ describe("blocks", () => {
       new_string: `${lines("pay(2)")}\nX\nY`,
     });
     expect(several.match(/Cut, with 2 more changed lines\. All of it/g)).toHaveLength(2);
+    const write = (a: number, b: number) => `pay(${a}) ${"x".repeat(400)} pay(${b})`;
+    const [long = ""] = drawEdit({ file_path: "a", old_string: write(1, 1), new_string: write(2, 2) });
+    expect(long.match(/Cut, with 1 more changed line\. All of it/g)).toHaveLength(2);
+    const [first = ""] = drawEdit({ file_path: "a", old_string: write(1, 1), new_string: write(2, 1) });
+    expect(first.match(/Cut\. All of it/g)).toHaveLength(2);
   });
 
   it("mark an edit in several details, and show the part in which it begins to differ", () => {

@@ -104,28 +104,47 @@ function cutChange(value: string, { kind, lines, words }: Changes, isFirst: bool
     ranges
       .filter(({ from }) => from < start + text.length)
       .map(({ from, to }) => ({ from: toPlace(from), to: toPlace(to) }));
-  return { excerpt: `${lead}${text} …`, changes: { kind, lines: move(lines), words: move(words) } };
+  return {
+    excerpt: `${lead}${text} …`,
+    changes: { kind, lines: move(lines), words: move(words) },
+    end: start + text.length,
+  };
 }
 
 /** One of the two texts of a change. */
-interface ChangedText {
+interface ChangedText extends Marks {
   readonly parts: ReadonlyMap<string, Changes>;
-  readonly lineCount: number;
+  /** Where the parts begin. */
+  readonly starts: ReadonlyMap<string, number>;
 }
 
-function markParts(names: readonly string[], texts: readonly string[], marks: Marks, kind: Changes["kind"]) {
+function markParts(
+  names: readonly string[],
+  texts: readonly string[],
+  marks: Marks,
+  kind: Changes["kind"],
+): ChangedText {
+  const [parts, starts] = [new Map<string, Changes>(), new Map<string, number>()];
   let start = 0;
-  const parts = names.map((name, i): [string, Changes] => {
+  for (const [i, name] of names.entries()) {
     const [from, end] = [start, start + (texts[i] ?? "").length];
     start = end;
     const pick = (ranges: Marks["lines"]) =>
       ranges
-        .filter((range) => range.from < end && Math.max(range.to, range.from + 1) > from)
+        .filter((range) => range.from < end && range.to > from)
         .map((range) => ({ from: Math.max(range.from, from) - from, to: Math.min(range.to, end) - from }));
-    return [name, { kind, lines: pick(marks.lines), words: pick(marks.words) }];
-  });
-  return { parts: new Map(parts), lineCount: marks.lines.length };
+    parts.set(name, { kind, lines: pick(marks.lines), words: pick(marks.words) });
+    starts.set(name, from);
+  }
+  return { ...marks, parts, starts };
 }
+
+/** Changed lines that have a change behind this place. */
+const countBehind = ({ lines, words }: Marks, place: number): number =>
+  lines.filter((line) => {
+    const word = line.from < place && words.find(({ from, to }) => from >= line.from && to <= line.to);
+    return (word || line).to > place;
+  }).length;
 
 function findChanges(described: Described): ChangedText[] {
   const found = findChange(toTitled(described));
@@ -137,13 +156,15 @@ function findChanges(described: Described): ChangedText[] {
 }
 
 /** The part in which the first change is, and how many changed lines it doesn't show. */
-function showChange({ parts, lineCount }: ChangedText, details: readonly Detail[]): Detail[] {
+function showChange(change: ChangedText, details: readonly Detail[]): Detail[] {
+  const { parts, starts } = change;
   const all = details.filter(({ name }) => parts.has(name));
   const shown = all.find(({ changes }) => changes && changes.lines.length > 0) ?? all[0];
   if (shown?.changes === undefined) return [];
   if (all.length === 1 && isShort(shown.value)) return [{ ...shown, look: "run" }];
-  const cut = cutChange(shown.value, shown.changes, shown === all[0]);
-  return [{ ...shown, ...cut, look: "run", moreChanges: lineCount - cut.changes.lines.length }];
+  const { end, ...cut } = cutChange(shown.value, shown.changes, shown === all[0]);
+  const moreChanges = countBehind(change, (starts.get(shown.name) ?? 0) + end);
+  return [{ ...shown, ...cut, look: "run", moreChanges }];
 }
 
 /**
