@@ -465,6 +465,7 @@ describe("blocks", () => {
     );
     expect(block).toMatch(/new_string \(02\/2\).*<ins>pay\(<b>2<\/b>\)<\/ins>/s);
     expect(block.match(/Cut\. All of it/g)).toHaveLength(2);
+    expect(details.match(/font-mono/g), "all of it is code").toHaveLength(4);
     expect(details.match(/<ins>/g)).toHaveLength(2);
     expect(details.match(/<del>/g)).toHaveLength(2);
   });

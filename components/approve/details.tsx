@@ -191,6 +191,6 @@ export function splitDetails(described: Described) {
   const lead = details.filter((detail) => detail.look === "large" && !isRun(detail));
   const rest = details
     .filter((detail) => !lead.includes(detail) && !isWhole(detail))
-    .map((detail): Detail => (isRun(detail) ? { ...detail, look: "code" } : detail));
+    .map((detail): Detail => (isRun(detail) || detail.changes ? { ...detail, look: "code" } : detail));
   return { run, lead, rest };
 }
