@@ -19,7 +19,7 @@ export function ApprovalNotices({ view, isTestSaid = false }: ApprovalNoticesPro
             view.environment === "staging"
               ? "TEST: World's staging network"
               : view.required_level === "none"
-                ? "TEST: a loopback address"
+                ? "TEST: an instance on a loopback address"
                 : "TEST: a stand-in for World ID"
           }
         >
@@ -27,8 +27,8 @@ export function ApprovalNotices({ view, isTestSaid = false }: ApprovalNoticesPro
         </Callout>
       ) : null}
       {view.request.requester_may_approve ? (
-        <Callout tone="warn" title="Who asks may be one of the approvers">
-          The organization allows the person whose key asks for this to approve it too.
+        <Callout tone="warn" title="The requester may approve this too">
+          The organization lets people approve what their own API keys request.
         </Callout>
       ) : null}
       {view.request.amends === undefined ? null : (

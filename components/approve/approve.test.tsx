@@ -519,6 +519,16 @@ describe("blocks", () => {
     expect(places[0]).toBeGreaterThan(0);
   });
 
+  it("begin with the action if there is no amount: where it happens is read after what happens", () => {
+    const { amount: _, ...request } = { ...makeView().request, action: "Delete the database" };
+    const html = renderToStaticMarkup(
+      <ActionBlock request={request} context={{ host: "db-1.example.com" }} />,
+    );
+    expect(html.indexOf("Delete the database")).toBeGreaterThan(0);
+    expect(html.indexOf("Delete the database")).toBeLessThan(html.indexOf("db-1.example.com"));
+    expect(html.match(/Delete the database/g)).toHaveLength(1);
+  });
+
   it("name details as people would, and names that would look the same as they are", () => {
     const label = labelNames(["invoice_number", "vatId", "sent-to", "IBAN", "a_b", "aB", "<b>", "étage"]);
     const labels = ["invoice_number", "vatId", "sent-to", "IBAN", "a_b", "aB", "<b>", "étage"].map(label);

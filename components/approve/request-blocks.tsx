@@ -67,6 +67,12 @@ export function ActionBlock({ request, context, before = null, isDecided = false
   const { run, lead } = splitDetails({ action, tool, context });
   const [main, ...changes] = run.map(toItem(before));
   const actionSize = action.length > largeLength ? "text-base" : "text-xl";
+  const actionText = (
+    <p className={main === undefined ? `font-medium leading-snug ${actionSize}` : "text-[15px] text-muted"}>
+      <AgentText value={action} />
+    </p>
+  );
+  const isActionFirst = amount === undefined && main === undefined;
   return (
     <Card
       title={isDecided ? "What it wanted to do" : "What it wants to do"}
@@ -83,8 +89,13 @@ export function ActionBlock({ request, context, before = null, isDecided = false
           ) : null}
         </p>
       )}
+      {isActionFirst ? actionText : null}
       {run.length + lead.length === 0 ? null : (
-        <div className="-mt-2.5 mb-3 border-line border-b">
+        <div
+          className={
+            isActionFirst ? "-mb-2.5 mt-3 border-line border-t" : "-mt-2.5 mb-3 border-line border-b"
+          }
+        >
           <DefinitionList
             items={[
               ...(main === undefined ? [] : [{ ...main, prominent: true }]),
@@ -95,9 +106,7 @@ export function ActionBlock({ request, context, before = null, isDecided = false
           />
         </div>
       )}
-      <p className={main === undefined ? `font-medium leading-snug ${actionSize}` : "text-[15px] text-muted"}>
-        <AgentText value={action} />
-      </p>
+      {isActionFirst ? null : actionText}
       {tool === undefined || main !== undefined ? null : (
         <p className="mt-3 text-[15px] text-muted">
           With the tool{" "}

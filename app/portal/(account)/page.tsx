@@ -129,6 +129,7 @@ export default async function OverviewPage() {
           base={app.env.baseUrl}
           isLoopback={app.env.isLoopback}
           isByPasskey={app.env.worldId === "none"}
+          hasPasskeys={overview.hasPasskeys}
           addPasskey={
             overview.hasPasskeys || membership.role !== "owner"
               ? null

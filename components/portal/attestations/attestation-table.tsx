@@ -81,6 +81,7 @@ const otherColumns = (isTestSaid: boolean): readonly Column<AttestationRow>[] =>
     id: "agent",
     header: "Agent",
     isCut: true,
+    maxLines: "two-lines",
     width: "medium",
     cell: (row) => <AgentText value={row.agent_slug} isName hideWarnings />,
   },

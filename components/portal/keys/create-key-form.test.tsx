@@ -34,6 +34,19 @@ describe("a new key", () => {
     expect(createKeyForm.parse(form)).toMatchObject({ name: "new", scopes });
   });
 
+  it.each(["attest", "authorize"])(
+    "comes with a call of %s that names a tool its agent has registered",
+    (scope) => {
+      const samples = writeOwnSamples("https://countersign.example", "my-coder", [
+        "bank.transfer",
+        "mail.send",
+      ]);
+      const text = JSON.stringify(samples.find((sample) => sample.scope === scope));
+      expect(text).toContain("bank.transfer");
+      expect(text).not.toContain("payments.send");
+    },
+  );
+
   it("for anything else comes with the first calls of an agent", () => {
     const page = render("attest", "authorize");
     expect(page).toContain("/v1/attest");

@@ -30,7 +30,9 @@ interface FirstStepsProps {
   readonly isLoopback: boolean;
   /** The service has no World ID, so a group of approvers decides. */
   readonly isByPasskey: boolean;
-  /** Null: somebody of a group has one, or the person can't add one. */
+  /** Somebody of a group has one, so that the group decides. */
+  readonly hasPasskeys: boolean;
+  /** Null if somebody of a group has one, or the person can't add one. */
   readonly addPasskey: Pick<PasskeyActions, "begin" | "finish"> | null;
   readonly createKey: FormAction<CreatedKey>;
   readonly sendAttestation: FormAction;
@@ -93,14 +95,21 @@ function PasskeyOffer({ isByPasskey, addPasskey }: Pick<FirstStepsProps, "isByPa
     <div className={isByPasskey ? "" : "mt-4 border-line border-t pt-3"}>
       <p className="mb-3">
         {isByPasskey ? "Add" : "Or approve with a passkey: add"} one on this device or your phone. It makes
-        you an approver, with a group “me” that your agents can name.
+        you an approver, in a group “approvers” that your agents can name.
       </p>
       <EnrolPasskey actions={addPasskey} isFirst={false} label="Add a passkey" />
     </div>
   );
 }
 
-function ApprovalStep({ steps, isLoopback, isByPasskey, addPasskey, askForApproval }: FirstStepsProps) {
+function ApprovalStep({
+  steps,
+  isLoopback,
+  isByPasskey,
+  hasPasskeys,
+  addPasskey,
+  askForApproval,
+}: FirstStepsProps) {
   const { approval } = steps;
   if (approval?.isApproved) return <p>Your agents can ask for approvals the same way.</p>;
   if (approval === null)
@@ -111,8 +120,8 @@ function ApprovalStep({ steps, isLoopback, isByPasskey, addPasskey, askForApprov
         ) : (
           <>
             <p>
-              {isByPasskey
-                ? "Request an approval as an agent would. A group with a passkey decides."
+              {isByPasskey || hasPasskeys
+                ? "Request an approval as an agent would. Your approvers decide by passkey."
                 : "Request an approval as an agent would, and decide on it yourself."}
             </p>
             <div className="mt-3">
@@ -173,7 +182,7 @@ export function FirstSteps(props: FirstStepsProps) {
           <AttestationStep {...props} />
         </Step>
         <Step
-          title="Approve your first request on your phone"
+          title={props.isLoopback ? "Approve your first request" : "Approve your first request on your phone"}
           isDone={isApproved}
           isWaiting={approval !== null && !isApproved}
         >

@@ -4,13 +4,24 @@ import { requestExamples } from "#lib/api/operations/examples";
 import type { OwnSample } from "./own-samples";
 
 const calls = [
-  { operationId: "attest", path: "/v1/attest", label: "Create an attestation" },
-  { operationId: "authorize", path: "/v1/authorize", label: "Request an approval" },
+  {
+    operationId: "attest",
+    path: "/v1/attest",
+    label: "Create an attestation",
+    withTool: (tool: string) => ({ tools_used: [tool] }),
+  },
+  {
+    operationId: "authorize",
+    path: "/v1/authorize",
+    label: "Request an approval",
+    withTool: (tool: string) => ({ tool }),
+  },
 ] as const;
 
-/** `base` without a trailing slash. */
-export function writeOwnSamples(base: string, slug: string): OwnSample[] {
-  return calls.map(({ operationId, path, label }) => ({
+/** `base` without a trailing slash; `tools` as registered, since another one would be a warning. */
+export function writeOwnSamples(base: string, slug: string, tools: readonly string[] = []): OwnSample[] {
+  const [tool] = tools;
+  return calls.map(({ operationId, path, label, withTool }) => ({
     scope: operationId,
     label,
     samples: listSamples({
@@ -20,7 +31,11 @@ export function writeOwnSamples(base: string, slug: string): OwnSample[] {
       method: "POST",
       isKeyed: true,
       isJson: true,
-      body: { ...requestExamples[operationId], agent_slug: slug },
+      body: {
+        ...requestExamples[operationId],
+        agent_slug: slug,
+        ...(tool === undefined ? {} : withTool(tool)),
+      },
     }),
   }));
 }

@@ -304,7 +304,7 @@ export async function chooseDefaultGroup(
 /* An owner who approves by themselves, in one step: an approver under their own address, and a group with them alone. */
 
 /** Name of the group. */
-const ownGroup = "me";
+const ownGroup = "approvers";
 
 async function findOwn(tx: Executor, { organizationId, email }: MemberPrincipal) {
   const [own] = await tx

@@ -53,7 +53,7 @@ describe.each(["passkeys", "world-id"])("one person alone, with APPROVALS=%s", (
       body: {
         agent_slug: "bot",
         action: "Pay",
-        required_approvers: [{ group: "me", count: 1 }],
+        required_approvers: [{ group: "approvers", count: 1 }],
         required_level: "none",
       },
     });
@@ -76,7 +76,9 @@ describe.each(["passkeys", "world-id"])("one person alone, with APPROVALS=%s", (
     expect(people).toMatchObject([
       { name: "ada", email, status: "confirmed", passkeys: [{ name: "Laptop" }] },
     ]);
-    expect(groups).toMatchObject([{ name: "me", isDefault: true, enrolled: 1, members: [{ name: "ada" }] }]);
+    expect(groups).toMatchObject([
+      { name: "approvers", isDefault: true, enrolled: 1, members: [{ name: "ada" }] },
+    ]);
     const subjects = (await mailsTo(test, email)).map(({ subject }) => subject);
     expect(subjects.filter((subject) => !subject.startsWith("A passkey was added"))).toEqual([]);
     expect(await becomeApprover(context, ada)).toBe(people[0]?.id);
@@ -137,6 +139,6 @@ describe.each(["passkeys", "world-id"])("one person alone, with APPROVALS=%s", (
     await becomeApprover(context, bob);
     const { people, groups } = await listApprovers(context, ada);
     expect(people.map(({ name }) => name).sort()).toEqual(["ada", "bob"]);
-    expect(groups).toMatchObject([{ name: "me", members: [{ name: "ada" }] }]);
+    expect(groups).toMatchObject([{ name: "approvers", members: [{ name: "ada" }] }]);
   });
 });

@@ -171,7 +171,7 @@ async function ActivityTab({ agent, portal }: { readonly agent: Agent; readonly 
         <UsageWords usage={usage.get(slug.toLowerCase())} />
       </Card>
       <Card title="Use it">
-        <OwnSamples samples={writeOwnSamples(app.env.baseUrl, slug)} />
+        <OwnSamples samples={writeOwnSamples(app.env.baseUrl, slug, agent.tools ?? [])} />
       </Card>
     </>
   );
