@@ -61,10 +61,10 @@ const columns: readonly Column<RequestRow>[] = [
     isShort: true,
     width: "huge",
     cell: ({ status, error_code: code }) => (
-      <>
-        <StatusPill tone={chooseTone(status)}>{status}</StatusPill>{" "}
+      <span className="inline-flex flex-wrap items-center gap-x-1.5">
+        <StatusPill tone={chooseTone(status)}>{status}</StatusPill>
         {code === null ? null : <code className="font-mono text-[13px]">{code}</code>}
-      </>
+      </span>
     ),
   },
   {
