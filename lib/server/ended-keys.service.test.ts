@@ -84,6 +84,44 @@ describe("a key that ends while its request runs", () => {
     expect(status).toBe(id === "attestBatch" ? 207 : 401);
   });
 
+  const permitAll = '@id("all") permit (principal, action == Action::"act", resource);';
+  const grant = { tools: ["pay"], max_calls: 9, expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+  it.each<[string, (slug: string, key: string) => Promise<unknown>, object, Record<string, string>]>([
+    ["a request for people", async () => undefined, {}, {}],
+    [
+      "an approval by a rule",
+      (_, key) =>
+        test.call("PUT", "/v1/rules", { key, body: { mode: "enforce", fallback: "ask", text: permitAll } }),
+      {},
+      {},
+    ],
+    [
+      "an approval by a standing one",
+      async (slug, key) => {
+        const { made } = await ask(test, key, { agent_slug: slug, action: "Standing approval", grant });
+        await approveUnproven(test, made.request_id);
+      },
+      {},
+      {},
+    ],
+    ["a refusal", async () => undefined, { grant: { ...grant, expires_at: "2020-01-01T00:00:00Z" } }, {}],
+    ["a kept answer", async () => undefined, {}, { "idempotency-key": "kept" }],
+  ])("gets 401 for %s while its process remembers it", async (what, before, more, headers) => {
+    const slug = `bot-${what.replaceAll(" ", "-")}`;
+    const { key, keyId } = await test.createKey(`${slug}@example.com`);
+    await before(slug, key);
+    const body = { agent_slug: slug, action: "Pay", tool: "pay", ...more };
+    const send = async () => (await test.call("POST", "/v1/authorize", { key, headers, body })).status;
+    const count = () => query("SELECT count(*) FROM authorization_requests WHERE api_key_id = $1", keyId);
+    const expected = what === "a refusal" ? 422 : 201;
+    expect([await send(), await send()]).toEqual([expected, expected]);
+    const made = await count();
+    await query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", keyId);
+    expect(test.app.context.callers.recall(key)?.keyId).toBe(keyId);
+    expect(await send()).toBe(401);
+    expect(await count()).toEqual(made);
+  });
+
   it("sees what anyone sees of a request when its wait is over", async () => {
     const { key, keyId } = await test.createKey("waiting@example.com");
     const { deny, read, made } = await ask(test, key, { agent_slug: "bot-waiting" });
