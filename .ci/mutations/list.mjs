@@ -331,6 +331,20 @@ export const mutations = [
     test: "lib/protocol/record/title.test.ts",
   },
   {
+    threat: "A harmless argument that the tool ignores stands in a title",
+    file: "lib/protocol/record/title.ts",
+    from: "first.filter((one) => readName(one) === name)",
+    to: "first.find((one) => readName(one) === name) ?? []",
+    test: "lib/protocol/record/title.test.ts",
+  },
+  {
+    threat: "An edit takes away the line break behind a comment",
+    file: "components/line-diff.tsx",
+    from: 'text.endsWith("\\n") && !other.endsWith("\\n") && other !== ""',
+    to: "false",
+    test: "components/line-diff.test.ts",
+  },
+  {
     threat: "A small change within a long edit is overlooked",
     file: "components/agent-text.tsx",
     from: "(changes === undefined ? runs.slice(0, end) : runs)",

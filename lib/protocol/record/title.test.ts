@@ -22,6 +22,8 @@ it.each([
     { command: `A=b\nLD_PRELOAD=/tmp/x.so\nmake ${"a ".repeat(60)}` },
     "A=b · LD_PRELOAD=/tmp/x.so … and 1 more line",
   ],
+  [{ command: `A=b\nexport PATH=bin\n${long}` }, "A=b · export PATH=bin … and 1 more line"],
+  [{ command: `BASH_ENV=evil\n${long}` }, "BASH_ENV=evil … and 1 more line"],
   [{ command: `A=$(rm -rf data)\n${long}` }, "A=$(rm -rf data) … and 1 more line"],
   [{ command: `A=1 rm -rf data\n${long}` }, "A=1 rm -rf data … and 1 more line"],
   [{ command: `cd /srv; rm -rf data\n${long}` }, "cd /srv; rm -rf data … and 1 more line"],

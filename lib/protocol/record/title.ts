@@ -59,10 +59,11 @@ export const splitLines = (text: string): string[] =>
 
 /** Comments, and options of a shell. */
 const isNoise = (line: string) => /^\s*(?:#|set(?: [-+\w]+)+\s*$)/.test(line);
-/** A folder to work in, or a word that names no program, as PATH, LD_PRELOAD and GIT_SSH_COMMAND do. */
+/** A folder to work in, or a word, but for variables that choose what runs, such as PATH, BASH_ENV and GIT_SSH_COMMAND. */
 const folder = /^\s*(?:cd|pushd) [^;&|`()<>]*$/;
 const value = /^\s*(?:export )?\w+=(["']?)[^\s"'`();&|<>/]*\1\s*$/;
-const isPreparing = (line: string) => folder.test(line) || value.test(line);
+const choosing = /^[^=]*(?:PATH|ENV|PRELOAD|OPT|COMMAND|STARTUP|EDITOR|PAGER|SHELL)/;
+const isPreparing = (line: string) => folder.test(line) || (value.test(line) && !choosing.test(line));
 
 /**
  * The lines that people need to see if not all fit: a harmless first line must not hide what follows. Comments go first, then
