@@ -22,6 +22,7 @@ import {
   type Made,
   requestAuthorization,
 } from "#lib/services/approvals/request/request";
+import { RulesOverdueError } from "#lib/services/policies/engine";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
@@ -468,6 +469,31 @@ describe("what decides without people", () => {
       expect(await readGrantUsage(test.app.context.database.db, given.made.request_id)).toMatchObject({
         uses: 2,
       });
+    });
+
+    it("keeps the log waiting once, not at each call, for rules that take too long", async () => {
+      await grantWith({ max_amount: "5", max_budget: "5", currency: "EUR" });
+      const { context } = test.app;
+      const pay = async (value: string) => (await request({ tool: "pay", amount: eur(value) })).made.status;
+      expect(await pay("1")).toBe("approved");
+      await put('@id("rm") forbid (principal, action, resource == Tool::"rm");', { fallback: "ask" });
+      const { evaluate } = context.rules;
+      let isRemembered = false;
+      let overdue = 0;
+      vi.spyOn(context.rules, "evaluate").mockImplementation(async (...given) => {
+        if (given[3] === undefined) isRemembered = true;
+        else if (!isRemembered) {
+          overdue += 1;
+          throw new RulesOverdueError();
+        }
+        return evaluate(...given);
+      });
+      for (const value of ["6", "7", "8"]) {
+        isRemembered = false;
+        expect(await pay(value)).toBe("pending");
+      }
+      expect(overdue).toBe(1);
+      vi.restoreAllMocks();
     });
 
     it("is never passed by 50 requests at once", async () => {

@@ -506,6 +506,7 @@ export async function requestAuthorization(
       const isUnasked = isLikely || (await looksUnasked(context, input));
       return await (isUnasked ? decideUnasked : createPendingRequest)(context, input);
     } catch (error) {
+      context.unasked.delete(nameCall(input));
       const mayChange = error instanceof DecidedOtherwise || error instanceof RulesOverdueError;
       if (!mayChange || attempt === maxAttempts) throw error;
     }
