@@ -430,7 +430,11 @@ describe("blocks", () => {
     for (const decoy of [{ Old_string: "a" }, { before: "a", after: "b" }]) {
       const [several = ""] = drawEdit({ file_path: "a", ...decoy, old_string: "a", new_string: "b" });
       expect(several).not.toContain("<ins>");
+      expect(several).toContain("What changes isn&#x27;t marked here.");
     }
+    const [list = ""] = drawEdit({ file_path: "a", edits: '[{"new_string":"b","old_string":"a"}]' });
+    expect(list).toContain("What changes isn&#x27;t marked here.");
+    expect(html).not.toContain("marked here");
   });
 
   it("cut a long edit to where it begins to differ, and mark all of it below", () => {

@@ -6,6 +6,7 @@ import {
   chooseLines,
   deriveTitle,
   findChange,
+  isReplaced,
   joinParts,
   listRun,
   splitLines,
@@ -25,6 +26,8 @@ export interface Detail {
   moreChanges?: number;
   /** Places that differ from the text that it replaces, or that replaces it. */
   changes?: Changes;
+  /** True for an edit whose changes aren't found. */
+  isUnmarked?: boolean;
 }
 
 export interface Changes extends Marks {
@@ -184,7 +187,7 @@ export function splitDetails(described: Described) {
     if (detail === undefined) return [];
     const whole = joinParts(described.context ?? {}, id);
     const isCut = whole !== detail.value || !isShort(whole);
-    return [{ ...detail, look: "run", ...(isCut && { excerpt: cut(whole) }) }];
+    return [{ ...detail, look: "run", isUnmarked: isReplaced(id), ...(isCut && { excerpt: cut(whole) }) }];
   });
   const isRun = ({ name }: Detail) => run.some((one) => one.name === name);
   const isWhole = ({ name }: Detail) => run.some((one) => one.name === name && one.excerpt === undefined);

@@ -32,12 +32,17 @@ const markWhole = (id: string) => (id.startsWith("excerpt ") ? {} : markPart(id)
 
 const toItem =
   (before: Before) =>
-  ({ id, name, label, value, look, excerpt, changes, moreChanges = 0 }: Detail) => ({
+  ({ id, name, label, value, look, excerpt, changes, moreChanges = 0, isUnmarked }: Detail) => ({
     id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
     value: (
       <span className={look === "code" || look === "run" ? "font-mono" : undefined}>
         <AgentText value={excerpt ?? value} changes={changes} />
+        {isUnmarked ? (
+          <span className="block font-normal font-sans text-muted text-sm">
+            What changes isn't marked here.
+          </span>
+        ) : null}
         {excerpt === undefined ? null : (
           <span className="block font-normal font-sans text-muted text-sm">
             {moreChanges > 0 ? `Cut, with ${formatCount(moreChanges, "more changed line")}. ` : "Cut. "}

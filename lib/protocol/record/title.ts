@@ -172,6 +172,10 @@ export function findChange(titled: Titled): { before: string[]; after: string[] 
   return found.length === 1 ? (found[0] ?? null) : null;
 }
 
+/** True for a detail that says which text of a file is replaced, perhaps in a list. */
+export const isReplaced = (name: string): boolean =>
+  [...olds, "edits", "replacementchunks"].includes(readName(name));
+
 /** Commands of Codex may be lists of words. */
 function joinWords(text: string): string {
   if (!text.startsWith('["')) return text;
