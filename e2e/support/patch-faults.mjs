@@ -104,6 +104,17 @@ async function readsBytesAsText() {
   return String((await read())[0].bytes) !== "0,255";
 }
 
+async function sendsBytesAsText() {
+  const sql = await connect(url);
+  // One dimension without nulls, of bytea, with one element, counted from 1: two bytes.
+  const packed = Buffer.from("0000000100000000000000110000000100000001" + "0000000200ff", "hex");
+  const read = sql.unsafe("SELECT ($1::bytea[])[1] AS bytes", [sql.typed(packed, 0)], { prepare: true });
+  return read.then(
+    ([{ bytes }]) => String(bytes) !== "0,255",
+    () => true,
+  );
+}
+
 /** The line of its connection is full with it: it is sent, and others are asked on that connection. */
 async function beginsWithoutItsConnection() {
   const sql = await connect(url, { max_pipeline: 1 });
@@ -152,6 +163,7 @@ const faults = {
   "postgres+3.4.9+006+binary-bytes": readsBytesAsText,
   "postgres+3.4.9+007+unreserved-begin": beginsWithoutItsConnection,
   "postgres+3.4.9+008+pipelined-begin": waitsForBegin,
+  "postgres+3.4.9+009+binary-parameters": sendsBytesAsText,
   "@digitalbazaar+bbs-signatures+3.0.0": derivesTwice,
 };
 const isFaulty = await faults[patch.replace(/\.patch$/, "")]();

@@ -118,9 +118,34 @@ function writeElement(element: ArrayElement): string {
 }
 
 /**
- * A list as PostgreSQL reads it from text (manual, section 8.15.2). Drivers guess the types of lists, each its own way;
+ * List as PostgreSQL reads it from text (manual, section 8.15.2). Drivers guess the types of lists, each its own way;
  * text they pass on as it is, and the server knows what it expects.
  */
 export function arrayLiteral(elements: readonly ArrayElement[]): string {
   return `{${elements.map(writeElement).join(",")}}`;
 }
+
+const byteaOid = 17;
+
+/** List of bytes in PostgreSQL's own format (array_recv): half the size of text, and copied where text is parsed. */
+function packBytes(elements: readonly ArrayElement[]): Uint8Array {
+  const parts = elements.map((element) => (element instanceof Uint8Array ? element : null));
+  const packed = Buffer.allocUnsafe(parts.reduce((size, part) => size + 4 + (part?.length ?? 0), 20));
+  let end = 0;
+  const writeNumber = (value: number) => {
+    end = packed.writeInt32BE(value, end);
+  };
+  // One dimension, which may have nulls, counted from 1.
+  for (const value of [1, 1, byteaOid, parts.length, 1]) writeNumber(value);
+  for (const part of parts) {
+    writeNumber(part?.length ?? -1);
+    if (part === null) continue;
+    packed.set(part, end);
+    end += part.length;
+  }
+  return packed;
+}
+
+/** List as a parameter of a statement: bytes packed, all else as text. */
+export const packList = (elements: readonly ArrayElement[]): string | Uint8Array =>
+  elements.some((element) => element instanceof Uint8Array) ? packBytes(elements) : arrayLiteral(elements);

@@ -1,7 +1,7 @@
 /** Statements of the hot path say the same on both databases: what goes in, what comes out, and by which plan. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseKinds, openTestDatabase } from "#support/databases";
-import type { Database } from "./client";
+import { type Database, packList } from "./client";
 
 describe.each(databaseKinds)("a statement (%s)", (kind) => {
   let database: Database;
@@ -33,6 +33,17 @@ describe.each(databaseKinds)("a statement (%s)", (kind) => {
       ],
     );
     expect(await echo([], [], [], [], [], [])).toEqual([]);
+  });
+
+  it("takes a packed list for what it is made of", async () => {
+    const read = database.statement<{ bytes: Uint8Array | null }>(
+      "SELECT * FROM unnest($1::bytea[]) AS bytes",
+    );
+    const elements = [Uint8Array.of(0, 92, 34, 255), null, new Uint8Array(), new Uint8Array(70_000).fill(7)];
+    const rows = await read(packList(elements));
+    expect(rows.map(({ bytes }) => bytes && [...bytes])).toEqual(elements.map((one) => one && [...one]));
+    expect(await read(packList([null]))).toEqual([{ bytes: null }]);
+    expect(await read(packList([]))).toEqual([]);
   });
 
   it("rejects with the server's code, and works again", async () => {

@@ -4,7 +4,7 @@
  */
 import { and, eq, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/api/schemas/attest";
-import { arrayLiteral, type Executor, pipeline } from "#lib/db/client";
+import { type ArrayElement, arrayLiteral, type Executor, packList, pipeline } from "#lib/db/client";
 import { isRefusedByServer, type Refusal, readRefusal } from "#lib/db/postgres/failures";
 import { planSettings } from "#lib/db/postgres/time-limits";
 import { logs, logTiles, signingKeys } from "#lib/db/schema";
@@ -133,19 +133,19 @@ export interface Appended {
   note: string;
   receipts: LogReceipt[];
   /** Parameters of `append_leaves`, without the records: a tile only grows, behind its earlier content. */
-  parameters: (active: ActiveKeys) => unknown[];
+  parameters: (active: ActiveKeys) => Parameter[];
 }
 
-function describeGrowth(before: RightEdge, changed: readonly Tile[]) {
+function describeGrowth(before: RightEdge, changed: readonly Tile[]): Parameter[] {
   const held = changed.map(({ level, index }) => {
     const tile = before.tiles[level];
     return tile?.index === index ? (tile.rows[0] ?? []).length * HASH_BYTES : 0;
   });
   return [
-    arrayLiteral(changed.map(({ level }) => level)),
-    arrayLiteral(changed.map(({ index }) => index)),
-    arrayLiteral(changed.map(({ hashes }, i) => (held[i] ? sha256(hashes.subarray(0, held[i])) : null))),
-    arrayLiteral(changed.map(({ hashes }, i) => hashes.subarray(held[i]))),
+    changed.map(({ level }) => level),
+    changed.map(({ index }) => index),
+    changed.map(({ hashes }, i) => (held[i] ? sha256(hashes.subarray(0, held[i])) : null)),
+    changed.map(({ hashes }, i) => hashes.subarray(held[i])),
   ];
 }
 
@@ -171,29 +171,35 @@ export async function appendLeaves(
       checkpoint: note,
     };
   });
-  const parameters = ({ attestation, zk }: ActiveKeys) => [
+  const parameters = ({ attestation, zk }: ActiveKeys): Parameter[] => [
     ...[log.id, before.size, before.root, log.key_id, attestation, zk, edge.size, edge.root, note],
-    arrayLiteral(leaves.map(({ kind }) => kind)),
-    arrayLiteral(hashes),
-    arrayLiteral(leaves.map(({ sealed }) => sealed.leaf)),
-    arrayLiteral(leaves.map(({ sealed }) => sealed.payloadHash)),
-    arrayLiteral(leaves.map(({ place }) => place?.agent_id)),
-    arrayLiteral(leaves.map(({ place }) => place?.sequence)),
-    arrayLiteral(leaves.map(({ place }) => place && hexDecode(place.previous))),
+    leaves.map(({ kind }) => kind),
+    hashes,
+    leaves.map(({ sealed }) => sealed.leaf),
+    leaves.map(({ sealed }) => sealed.payloadHash),
+    leaves.map(({ place }) => place?.agent_id),
+    leaves.map(({ place }) => place?.sequence),
+    leaves.map(({ place }) => place && hexDecode(place.previous)),
     ...describeGrowth(before, changedTiles),
   ];
   return { edge, note, receipts, parameters };
 }
 
+/** Of a database's function: a value, or a column of the batch. */
+export type Parameter = ArrayElement | readonly ArrayElement[];
+
 export interface FunctionCall {
   name: string;
-  parameters: readonly unknown[];
+  parameters: readonly Parameter[];
 }
 
-export function describeStore(append: readonly unknown[], besides: readonly FunctionCall[]) {
+const encode = <Column>(value: Parameter, write: (column: readonly ArrayElement[]) => Column) =>
+  Array.isArray(value) ? write(value) : (value as ArrayElement);
+
+export function describeStore(append: readonly Parameter[], besides: readonly FunctionCall[]) {
   const all: unknown[] = [];
   const write = ({ name, parameters }: FunctionCall) =>
-    `${name}(${parameters.map((value) => `$${all.push(value)}`).join(", ")})`;
+    `${name}(${parameters.map((value) => `$${all.push(encode(value, packList))}`).join(", ")})`;
   const selected = besides.map(write).join(", ") || "1";
   return {
     text: `SELECT ${selected} FROM ${write({ name: "append_leaves", parameters: append })}`,
@@ -208,15 +214,15 @@ const plans = Object.entries(planSettings).map(([name, value]) => sql`set_config
  */
 export const planOnce = sql`SELECT ${sql.join(plans, sql`, `)}`;
 
-/** The same inside a transaction of drizzle's, after {@link planOnce}. */
+/** The same inside a transaction of drizzle's, after {@link planOnce}; it has no type for packed lists. */
 export async function storeWithin(
   tx: Executor,
-  append: readonly unknown[],
+  append: readonly Parameter[],
   besides: readonly FunctionCall[],
 ): Promise<void> {
   const call = ({ name, parameters }: FunctionCall): SQL =>
     sql`${sql.raw(name)}(${sql.join(
-      parameters.map((value) => sql`${sql.param(value)}`),
+      parameters.map((value) => sql`${sql.param(encode(value, arrayLiteral))}`),
       sql`, `,
     )})`;
   const selected = besides.length === 0 ? sql`1` : sql.join(besides.map(call), sql`, `);
@@ -370,7 +376,7 @@ export interface Sequenced {
   head: Omit<KnownHead, "places">;
   grown: GrownPlaces;
   note: string;
-  append: readonly unknown[];
+  append: readonly Parameter[];
   byKind: Map<LogEntryKind<LogEntry>, Placed<LogEntry>[]>;
 }
 

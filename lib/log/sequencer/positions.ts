@@ -16,7 +16,7 @@ import {
   type RecordPlace,
 } from "#lib/protocol/record/agent-record";
 import { type ClientNumber, isClientGap } from "#lib/protocol/statement/statement";
-import type { FunctionCall } from "./append";
+import type { FunctionCall, Parameter } from "./append";
 import type { LogEntry, Place } from "./entry";
 
 /*
@@ -105,9 +105,9 @@ function countClients(numbers: ReadonlyMap<string, number>): CountingClients {
 export function describeClients(counted: readonly CountedClient[]): FunctionCall[] {
   if (counted.length === 0) return [];
   const parameters = [
-    arrayLiteral(counted.map(({ id }) => hexDecode(id))),
-    arrayLiteral(counted.map(({ before }) => before)),
-    arrayLiteral(counted.map(({ last }) => last)),
+    counted.map(({ id }) => hexDecode(id)),
+    counted.map(({ before }) => before),
+    counted.map(({ last }) => last),
   ];
   return [{ name: "advance_clients", parameters }];
 }
@@ -212,14 +212,14 @@ function growRecords(
   };
 }
 
-export function describeRecords(grown: readonly GrownRecord[]): string[] {
+export function describeRecords(grown: readonly GrownRecord[]): Parameter[] {
   return [
-    arrayLiteral(grown.map(({ agentId }) => agentId)),
-    arrayLiteral(grown.map(({ before }) => before)),
-    arrayLiteral(grown.map(({ head }) => head.sequence)),
-    arrayLiteral(grown.map(({ head }) => head.link)),
-    arrayLiteral(grown.map(({ listed }) => listed)),
-    arrayLiteral(grown.map(({ salt }) => salt)),
+    grown.map(({ agentId }) => agentId),
+    grown.map(({ before }) => before),
+    grown.map(({ head }) => head.sequence),
+    grown.map(({ head }) => head.link),
+    grown.map(({ listed }) => listed),
+    grown.map(({ salt }) => salt),
   ];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Parameters of the database's function `store_attestations` (drizzle/0005_stop_uses.sql) for a batch's attestations;
- * it checks everything that they were made from.
+ * Parameters of the database's function `store_attestations` (drizzle/0005_stop_uses.sql) for a batch's
+ * attestations; it checks everything that they were made from.
  */
 
 import type { KeyPrincipal } from "#lib/api/http/context";
@@ -157,8 +157,8 @@ export function buildResponse({ item, sealed, place, receipt }: Placed<Attestati
 }
 
 /*
- * Translates verdicts of the database's function `store_attestations` (drizzle/0005_stop_uses.sql), where the rules
- * are, into errors for the caller.
+ * Translates verdicts of the database's function `store_attestations` (drizzle/0005_stop_uses.sql), where the
+ * rules are, into errors for the caller.
  */
 
 function dailyLimitExceeded(item: AttestationItem, who: string, limit: unknown): AppError {
@@ -218,8 +218,8 @@ function listWarningCodes({ item, place }: PlacedEntry): WarningCode[] {
   return findWarnings(factsOfStatement(predicateJudgedAt(item, place), null));
 }
 
-function columns<Row>(rows: readonly Row[], ...read: ((row: Row) => ArrayElement)[]): string[] {
-  return read.map((column) => arrayLiteral(rows.map(column)));
+function columns<Row>(rows: readonly Row[], ...read: ((row: Row) => ArrayElement)[]): ArrayElement[][] {
+  return read.map((column) => rows.map(column));
 }
 
 function distinct<Row>(rows: readonly Row[], nameOf: (row: Row) => string): Row[] {
@@ -265,7 +265,7 @@ function announcedBy(items: readonly AttestationItem[]): FunctionCall {
   const ids = items.map(({ predicate }) => predicate.attestation_id);
   return {
     name: "announce_attestations",
-    parameters: [arrayLiteral([...organizations]), arrayLiteral(ids)],
+    parameters: [[...organizations], ids],
   };
 }
 
