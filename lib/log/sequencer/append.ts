@@ -185,7 +185,7 @@ export async function appendLeaves(
   return { edge, note, receipts, parameters };
 }
 
-/** Of a database's function: a value, or a column of the batch. */
+/** Parameter of a database's function: a value, or a column of the batch. */
 export type Parameter = ArrayElement | readonly ArrayElement[];
 
 export interface FunctionCall {
@@ -193,8 +193,13 @@ export interface FunctionCall {
   parameters: readonly Parameter[];
 }
 
-const encode = <Column>(value: Parameter, write: (column: readonly ArrayElement[]) => Column) =>
-  Array.isArray(value) ? write(value) : (value as ArrayElement);
+/** A column without any value is null: the function passes over what would be done with it. */
+function encode<Column>(value: Parameter, write: (column: readonly ArrayElement[]) => Column) {
+  if (!Array.isArray(value)) return value as ArrayElement;
+  const column = value as readonly ArrayElement[];
+  const isWithoutValues = column.length > 0 && column.every((one) => one === null || one === undefined);
+  return isWithoutValues ? null : write(column);
+}
 
 export function describeStore(append: readonly Parameter[], besides: readonly FunctionCall[]) {
   const all: unknown[] = [];

@@ -1,5 +1,5 @@
 /**
- * Parameters of the database's function `store_attestations` (drizzle/0005_stop_uses.sql) for a batch's
+ * Parameters of the database's function `store_attestations` (drizzle/0027_check_what_is_given.sql) for a batch's
  * attestations; it checks everything that they were made from.
  */
 
@@ -157,7 +157,7 @@ export function buildResponse({ item, sealed, place, receipt }: Placed<Attestati
 }
 
 /*
- * Translates verdicts of the database's function `store_attestations` (drizzle/0005_stop_uses.sql), where the
+ * Translates verdicts of the database's function `store_attestations` (drizzle/0027_check_what_is_given.sql), where the
  * rules are, into errors for the caller.
  */
 
