@@ -8,11 +8,15 @@ import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
 import { bundleCommand, bundleHook, packClient } from "./client-package.mjs";
+import { applyPatches, canPatch } from "./patches.mjs";
 import { packWheel } from "./python-wheel.mjs";
 import { root } from "./step.mjs";
 import { oneFile } from "./verifier.mjs";
 
 const inRoot = (file) => path.join(root, file);
+
+// What runs from dist/ sends what the driver takes only with its patches.
+if (canPatch()) applyPatches();
 
 const commands = readdirSync(inRoot("lib/cli")).filter((file) => /(?<!\.test)\.ts$/.test(file));
 
