@@ -42,6 +42,12 @@ function listOpen(pid: number): string[] {
   });
 }
 
+/** Which of these processes have the server's end of a connection open: several while it is handed over. */
+export function findHolders(pids: readonly number[], port: number, clientPort: number): number[] {
+  const socket = `socket:[${readInodes(port).get(clientPort)}]`;
+  return pids.filter((pid) => listOpen(pid).includes(socket));
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers freely
 export type MemberAnswer = { status: number; headers: Record<string, unknown>; body: any };
 

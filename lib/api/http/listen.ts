@@ -67,7 +67,8 @@ export async function startServers(
   const servers: Server[] = [];
   let failure: string | null = null;
   for (const address of addresses ?? [undefined]) {
-    const server = createServer({ keepAliveTimeout: keepAliveMs }, handle);
+    // A connection that another process hands over has answered, but Node waits for its first headers.
+    const server = createServer({ keepAliveTimeout: keepAliveMs, headersTimeout: keepAliveMs }, handle);
     const code = await listen(server, port, address);
     if (code === null) servers.push(server);
     else if (!absent.has(code) || servers.length === 0) failure = code;

@@ -1,10 +1,13 @@
 /**
  * Hands a whole request on to another process of this server and its answer back, as streams. The other process
  * believes what this one says about the client's address (lib/server/next/node-http.ts), and gets the request as it was admitted.
+ * A connection that keeps bringing such requests is handed over itself, so that the next ones need no hop.
  */
-import { Agent, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { Agent, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { PEER_HEADER } from "#lib/api/http/rate-limit";
 import { vouch } from "#lib/server/next/node-http";
+import { type Handle, type Handover, readHandover } from "./supervisor";
 
 /** `wasSent`: whether the other process may have begun with it. Then its body is gone. */
 type Otherwise = (wasSent: boolean) => void;
@@ -66,5 +69,121 @@ export function createReverseProxy(socketPath: string, peerSecret: string): Reve
       else otherwise(wasSent);
     });
     outgoing.once("close", () => upstream.destroy());
+  };
+}
+
+/*
+ * A connection is handed over while nothing is under way on it, by way of the first process (relayHandovers), and stays
+ * here until the other process has taken it or can't. Node.js has no public way to take a connection from its HTTP server,
+ * so this uses what is below its sockets (Node.js 20 to 24).
+ */
+
+interface Below {
+  _handle: Handle | null;
+  /** Answer under way. */
+  _httpMessage: unknown;
+  parser: object | null;
+  /** Under a symbol: what node:http knows of all its connections. */
+  server: Record<symbol, { idle(): object[] } | undefined>;
+}
+
+interface Accepting {
+  _handle: { onconnection(error: 0, handle: Handle): void };
+}
+
+const below = (socket: Socket) => socket as unknown as Below;
+
+const isList = ({ description }: symbol) => description === "http.server.connections";
+
+/** A request that has begun to come, even by one byte, is in the parser. */
+function isIdle(socket: Socket): boolean {
+  const { _handle, _httpMessage, parser, server } = below(socket);
+  const isFlushed = socket.writableLength === 0 && _handle?.writeQueueSize === 0;
+  if (!isFlushed || socket.writableEnded || _httpMessage || parser === null) return false;
+  const list = Object.getOwnPropertySymbols(server).find(isList);
+  return list !== undefined && (server[list]?.idle().includes(parser) ?? false);
+}
+
+/** Requests in a row that another process should have had, after which a connection is handed over. */
+const misplacedInARow = 8;
+
+/** Each waits for a turn of the other process's event loop, and its client's next request with it. */
+const handoversAtOnce = 4;
+
+export interface Handovers {
+  /** `isMisplaced`: another process should have had this request. */
+  count(incoming: IncomingMessage, outgoing: ServerResponse, isMisplaced: boolean): void;
+  wasTaken(socket: Socket): boolean;
+  end(): void;
+}
+
+/** `getServer`: the one that accepts what other processes hand over, once it listens. */
+export function openHandovers(getServer: () => Server): Handovers {
+  const misplaced = new WeakMap<Socket, number>();
+  const offered = new Map<number, { socket: Socket; handle: Handle }>();
+  const taken = new Set<Socket>();
+  let lastId = 0;
+  let isOver = false;
+  const send = (message: Handover, handle?: Handle) => void process.send?.(message, handle as never);
+
+  function offer(socket: Socket): void {
+    const { _handle: handle } = below(socket);
+    if (isOver || handle === null || offered.size === handoversAtOnce || !isIdle(socket)) return;
+    misplaced.delete(socket);
+    handle.readStop();
+    // Keeps others from closing what is on its way.
+    below(socket)._handle = null;
+    offered.set(++lastId, { socket, handle });
+    send({ handover: "offer", id: lastId }, handle);
+  }
+
+  function settle(id: number, isTaken: boolean): void {
+    const { socket, handle } = offered.get(id) ?? {};
+    offered.delete(id);
+    if (socket === undefined || handle === undefined) return;
+    if (socket.destroyed) {
+      handle.close();
+      return;
+    }
+    below(socket)._handle = handle;
+    if (isTaken) socket.destroy();
+    else handle.readStart();
+  }
+
+  function take(id: number, handle: Handle): void {
+    // Leaves before anything is read: without it the other process goes on with the connection.
+    send({ handover: "settle", id, isTaken: !isOver });
+    if (isOver) {
+      handle.close();
+      return;
+    }
+    const server = getServer() as Server & Accepting;
+    server.once("connection", (socket: Socket) => {
+      taken.add(socket);
+      socket.once("close", () => taken.delete(socket));
+    });
+    server._handle.onconnection(0, handle);
+  }
+
+  process.on("message", (message: unknown, handle: unknown) => {
+    const handover = readHandover(message);
+    if (handover?.handover === "take") take(handover.id, handle as Handle);
+    else if (handover?.handover === "settle") settle(handover.id, handover.isTaken);
+  });
+
+  return {
+    count(incoming, outgoing, isMisplaced) {
+      const { socket } = incoming;
+      const before = misplaced.get(socket) ?? 0;
+      const now = isMisplaced ? before + 1 : 0;
+      if (now !== before) misplaced.set(socket, now);
+      if (now >= misplacedInARow) outgoing.once("finish", () => offer(socket));
+    },
+    wasTaken: (socket) => taken.has(socket),
+    end() {
+      isOver = true;
+      // Node counts them as idle only after a first request.
+      for (const socket of taken) if (socket.bytesRead === 0) socket.destroy();
+    },
   };
 }

@@ -26,8 +26,8 @@ import { explainRefusal } from "#lib/server/next/page-limits";
 import { normalizePath, refuse, runsInWriter } from "#lib/server/operations";
 import { openTelemetry, serveMetrics } from "#lib/server/telemetry/open";
 import { createAnswers, listenAt, openCalls, serveCalls } from "./ipc";
-import { createReverseProxy } from "./reverse-proxy";
-import { type Done, type Order, type Role, type Setup, socketsIn } from "./supervisor";
+import { createReverseProxy, type Handovers, openHandovers } from "./reverse-proxy";
+import { type Done, type Handover, type Order, type Role, type Setup, socketsIn } from "./supervisor";
 
 const retryLater = { headers: { "retry-after": "2" } };
 
@@ -92,11 +92,12 @@ function belongsToWriter({ method, url = "/" }: IncomingMessage): "always" | "if
 }
 
 /** While there is no writer, what belongs to it is done here: slower, but done. */
-function handWritingOn({ peerSecret }: App, socketPath: string): RequestListener {
+function handWritingOn({ peerSecret }: App, socketPath: string, handovers: Handovers): RequestListener {
   const proxy = createReverseProxy(socketPath, peerSecret);
   return (incoming, outgoing) => {
     const answerHere = () => void handleApiRequest(incoming, outgoing);
     const belonging = belongsToWriter(incoming);
+    handovers.count(incoming, outgoing, belonging !== "no");
     if (belonging === "no") answerHere();
     else
       proxy(incoming, outgoing, (wasSent) => {
@@ -105,6 +106,15 @@ function handWritingOn({ peerSecret }: App, socketPath: string): RequestListener
       });
   };
 }
+
+/** Connections that a reader handed over go back to one when they bring other requests. */
+const answerInWriter =
+  (handovers: Handovers): RequestListener =>
+  (incoming, outgoing) => {
+    if (handovers.wasTaken(incoming.socket))
+      handovers.count(incoming, outgoing, belongsToWriter(incoming) === "no");
+    void handleApiRequest(incoming, outgoing);
+  };
 
 async function serveHandedOn(
   { peerSecret }: App,
@@ -171,7 +181,8 @@ function giveBackMemory(): void {
 function openOrders() {
   const pending: Order[] = [];
   let wake = () => {};
-  process.on("message", (order: Order) => {
+  process.on("message", (order: Order | Handover) => {
+    if (!("todo" in order)) return;
     pending.push(order);
     wake();
   });
@@ -203,23 +214,27 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   if (env.METRICS_PORT !== undefined) await serveCalls(sockets.metrics(name), telemetry.readMetrics);
   const closeRole = await openRole(role, app, setup, openPages);
   const draining: Draining = { hasBegun: false };
+  let servers: Server[] = [];
+  const handovers = openHandovers(() => servers[0] as Server);
   const listen =
     role === "pages"
       ? async () => []
       : await createRequestListener(env, {
           pages: forwardPages(app, sockets.pages, () => orders.done("needs pages"), draining),
           leaving: app.context.leaving,
-          ...(role === "reader" && { operations: handWritingOn(app, sockets.writer) }),
+          operations:
+            role === "reader" ? handWritingOn(app, sockets.writer, handovers) : answerInWriter(handovers),
         });
   orders.done("opened");
   await orders.next();
-  const servers = await listen();
+  servers = await listen();
   orders.done("listening");
   giveBackMemory();
   await orders.next();
   app.leave();
   await orders.next();
   draining.hasBegun = true;
+  handovers.end();
   const drained = stopServers(servers);
   orders.done("unbound");
   await drained;

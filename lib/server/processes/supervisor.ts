@@ -115,6 +115,22 @@ export const socketsIn = (folder: string) => ({
   metrics: (name: string) => path.join(folder, `metrics-${name}`),
 });
 
+/** A connection in libuv. */
+export interface Handle {
+  readonly writeQueueSize: number;
+  readStart(): void;
+  readStop(): void;
+  close(): void;
+}
+
+/** Message about a connection: from who offers it, to who may take it, and back. Each hop has numbers of its own. */
+export type Handover =
+  | { handover: "offer" | "take"; id: number }
+  | { handover: "settle"; id: number; isTaken: boolean };
+
+export const readHandover = (message: unknown): Handover | null =>
+  typeof message === "object" && message !== null && "handover" in message ? (message as Handover) : null;
+
 interface Child {
   place: WorkerSpec;
   worker: Worker;
@@ -151,7 +167,7 @@ function startChild(place: WorkerSpec): Child {
   const exited = new Promise<number | null>((resolve) => {
     worker.once("exit", (code: number | null) => resolve(code));
   });
-  worker.on("message", (what: string) => said.add(what));
+  worker.on("message", (what: string | Handover) => void (typeof what === "string" && said.add(what)));
   worker.on("error", (error) => logger.debug({ err: error }, "a process could not be told"));
   return {
     place,
@@ -167,6 +183,47 @@ function startChild(place: WorkerSpec): Child {
         check();
         void exited.then((code) => reject(new ChildEnded(role, code)));
       }),
+  };
+}
+
+/**
+ * Passes connections between the writer and the readers, with what becomes of them. One whose taker ends before it says
+ * that it has taken it goes back to where it was.
+ */
+function relayHandovers(children: ReadonlySet<Child>): (child: Child) => void {
+  const passing = new Map<number, { from: Child; idThere: number; to: Child; handle: Handle }>();
+  let lastId = 0;
+  const send = ({ worker }: Child, message: Handover, handle?: Handle) =>
+    void (worker.isConnected() && worker.send(message, handle as never));
+
+  function pass(from: Child, idThere: number, handle: Handle): void {
+    const role = from.place.role === "writer" ? "reader" : "writer";
+    const able = [...children].filter(
+      ({ place, isListening, worker }) => place.role === role && isListening && worker.isConnected(),
+    );
+    const to = able[Math.floor(Math.random() * able.length)];
+    passing.set(++lastId, { from, idThere, to: to ?? from, handle });
+    if (to === undefined) settle(lastId, false);
+    else send(to, { handover: "take", id: lastId }, handle);
+  }
+
+  function settle(id: number, isTaken: boolean): void {
+    const { from, idThere, handle } = passing.get(id) ?? {};
+    passing.delete(id);
+    handle?.close();
+    if (from && idThere !== undefined) send(from, { handover: "settle", id: idThere, isTaken });
+  }
+
+  return (child) => {
+    child.worker.on("message", (message: unknown, handle: unknown) => {
+      const handover = readHandover(message);
+      if (handover?.handover === "offer") pass(child, handover.id, handle as Handle);
+      else if (handover?.handover === "settle") settle(handover.id, handover.isTaken);
+    });
+    // "exit" may come before its last messages, and "disconnect" doesn't while a connection is on its way to it.
+    child.worker.process.once("close", () => {
+      for (const [id, { to }] of passing) if (to === child) settle(id, false);
+    });
   };
 }
 
@@ -188,6 +245,7 @@ interface Workers {
 function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () => void): Workers {
   const children = new Set<Child>();
   const connections = watchConnections();
+  const relay = relayHandovers(children);
   let isLeaving = false;
   let isStopping = false;
   let hasPages = false;
@@ -195,6 +253,7 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () 
   function add(place: WorkerSpec): Child {
     const child = startChild(place);
     connections.watch(child.worker);
+    relay(child);
     child.worker.on("message", (what: Done) => {
       if (what === "needs pages") startPages();
     });
