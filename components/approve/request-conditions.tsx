@@ -32,25 +32,11 @@ function durationWords(seconds: number): string {
   return formatCount(count, unit);
 }
 
-function Level({ level }: { readonly level: ApprovalView["required_level"] }) {
-  return (
-    <>
-      {levelWords[level]}
-      {level === "device" ? (
-        <span className="block text-muted text-sm">
-          A device-level proof can't be checked against World's records later: World keeps them for at most
-          seven days.
-        </span>
-      ) : null}
-    </>
-  );
-}
-
 function listDemands(view: ApprovalView): Definition[] {
   const { required, given } = view.approvals;
   const ofGroups = view.groups.reduce((sum, { count }) => sum + count, 0);
   return [
-    { id: "level", name: "Required proof", value: <Level level={view.required_level} /> },
+    { id: "level", name: "Required proof", value: levelWords[view.required_level] },
     ...(view.groups.length === 0
       ? []
       : [{ id: "groups", name: "Who decides", value: <RequiredGroups view={view} /> }]),

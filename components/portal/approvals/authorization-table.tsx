@@ -83,14 +83,12 @@ export const RequestTitle = ({ row: { action, title, payee, tool }, href }: Requ
   </>
 );
 
-/** Approvals so far, or what decided without people. */
+/** Approvals so far, or what decided without people; nothing if it ended without the approvals. */
 function Given({ row: { status, decided_by, approvals } }: { readonly row: AuthorizationRow }) {
   const unasked = describeUnasked(decided_by, status);
-  return unasked === null ? (
-    `${approvals.given} of ${formatCount(approvals.required, "approval")}`
-  ) : (
-    <AgentText value={unasked} hideWarnings />
-  );
+  if (unasked !== null) return <AgentText value={unasked} hideWarnings />;
+  if (status === "denied" || status === "cancelled" || status === "expired") return null;
+  return `${approvals.given} of ${formatCount(approvals.required, "approval")}`;
 }
 
 function buildColumns({

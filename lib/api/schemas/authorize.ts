@@ -82,7 +82,9 @@ export const revokeBody = z
   })
   .meta({ id: "RevokeAuthorization" });
 
-const currency = z.string("must be a string").regex(currencyPattern, "must be an ISO 4217 code, as EUR");
+const currency = z
+  .string("must be a string")
+  .regex(currencyPattern, { error: "must be an ISO 4217 code, such as EUR", abort: true });
 
 /** Says at its place what no amount of the currency can be. `values`: canonical, by field. */
 function refuseCurrency(

@@ -82,12 +82,13 @@ describe("authorizations", () => {
     for (const [value, currency, pointer, words] of [
       ["5000", "EUX", "/amount/currency", '"EUX" is not on the list of ISO 4217'],
       ["1", "XXX", "/amount/currency", "ISO 4217"],
+      ["1", "eur", "/amount/currency", "must be an ISO 4217 code, such as EUR"],
       ["10.5", "JPY", "/amount/value", "JPY has no decimals"],
       ["10.555", "EUR", "/amount/value", "EUR has 2 decimals"],
       ["010", "EUR", "/amount/value", "zeros in front"],
     ] as const) {
       const { status, body } = await asking(value, currency);
-      expect([status, body.errors[0].pointer]).toEqual([422, pointer]);
+      expect([status, body.errors.length, body.errors[0].pointer]).toEqual([422, 1, pointer]);
       expect(body.errors[0].message).toContain(words);
     }
     const grant = {
