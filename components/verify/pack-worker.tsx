@@ -40,7 +40,7 @@ interface ThreadJob {
 
 function startThread(file: File, keys: VerifierTrust) {
   const worker = new Worker(self.location.href);
-  const thread = askThread(
+  const thread = askThread<PartRequest, ReadPart>(
     (request) => worker.postMessage(request),
     () => worker.terminate(),
   );

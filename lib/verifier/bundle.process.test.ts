@@ -74,7 +74,7 @@ describe.each([
     expect(strangers).toEqual([]);
     const total = totalBytes(metafile);
     console.log(`${entry}: ${Math.round(total / 1000)} kB, not minified`);
-    expect(total).toBeLessThan(990_000);
+    expect(total).toBeLessThan(995_000);
   });
 });
 
@@ -89,7 +89,10 @@ describe("node builtins", () => {
       ["lib/verifier/cli/command.ts", ["node:os", "node:worker_threads"]],
       [
         "lib/verifier/cli/node-io.ts",
-        ["node:fs", "node:fs/promises", "node:path", "node:url", "node:v8", "node:vm", "node:zlib"],
+        [
+          ...["node:fs", "node:fs/promises", "node:path", "node:url", "node:v8", "node:vm"],
+          ...["node:worker_threads", "node:zlib"],
+        ],
       ],
     ]);
     const others = Object.keys(builtins).filter((file) => !file.startsWith("lib/"));

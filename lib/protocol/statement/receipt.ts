@@ -71,6 +71,8 @@ export interface Trust {
   logKey: VerifierKey;
   /** For the keys of the service and of its agents: as strict as the strict verifier, which is the default. */
   verifySignature?: VerifyEd25519;
+  /** For both signatures over the payload, in place of `verifySignature`; what it says is remembered nowhere. */
+  verifyPayload?: VerifyEd25519 | undefined;
   /** Whose cosignatures count as times; default: none. */
   witnesses?: readonly VerifierKey[];
   /** Certificates of time-stamp authorities, or of those that issue theirs; default: none. */

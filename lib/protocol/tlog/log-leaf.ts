@@ -32,10 +32,14 @@ export type LogLeaf = {
   publicKey: Uint8Array;
 };
 
-export function makeLogLeaf(envelope: Envelope, publicKey: Uint8Array): LogLeaf {
+export function makeLogLeaf(
+  envelope: Envelope,
+  publicKey: Uint8Array,
+  payloadHash = sha256(envelope.payload),
+): LogLeaf {
   return {
     envelopeHash: sha256(encodeEnvelope(envelope)),
-    payloadHash: sha256(envelope.payload),
+    payloadHash,
     signature: envelope.signature,
     publicKey,
   };
@@ -77,9 +81,14 @@ export function parseLogLeaf(data: Uint8Array): LogLeaf {
   return leaf;
 }
 
-/** Every field counts. */
-export function leafMatchesEnvelope(data: Uint8Array, envelope: Envelope, publicKey: Uint8Array): boolean {
-  return bytesEqual(data, encodeLogLeaf(makeLogLeaf(envelope, publicKey)));
+/** Every field counts. `payloadHash`: of the envelope's payload, if it is known. */
+export function leafMatchesEnvelope(
+  data: Uint8Array,
+  envelope: Envelope,
+  publicKey: Uint8Array,
+  payloadHash?: Uint8Array,
+): boolean {
+  return bytesEqual(data, encodeLogLeaf(makeLogLeaf(envelope, publicKey, payloadHash)));
 }
 
 const encodeDigest = (hash: Uint8Array) => `{"algorithm":"sha256","value":"${hexEncode(hash)}"}`;

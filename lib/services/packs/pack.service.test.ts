@@ -9,7 +9,13 @@ import { AppError } from "#lib/errors";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { deflateFiles, verifySignatures } from "#lib/log/signing/log-worker";
 import { concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { encodeZipEnd, encodeZipHeader, type PlacedFile, sourceOf } from "#lib/protocol/encoding/zip";
+import {
+  encodeZipEnd,
+  encodeZipHeader,
+  type PlacedFile,
+  readZip,
+  sourceOf,
+} from "#lib/protocol/encoding/zip";
 import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
 import { endMembership } from "#lib/services/accounts/change-role";
@@ -17,12 +23,12 @@ import { openOwnAttestation } from "#lib/services/attestations/own";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { parseTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
-import { nodeIo } from "#lib/verifier/cli/node-io";
+import { nodeIo, startSignatureThread } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
 import { openPack } from "#lib/verifier/pack/archive";
 import { checkPack } from "#lib/verifier/pack/check-pack";
 import { findForeign, readEntries } from "#lib/verifier/pack/entries";
-import { readHere } from "#lib/verifier/pack/read-entry";
+import { type OpenReaders, type ReadFile, readHere, readWithVerifier } from "#lib/verifier/pack/read-entry";
 import { ask } from "#support/authorizations";
 import { collect, forge, type Json, type PackedFiles, pack, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
@@ -40,6 +46,8 @@ const slug = "audited-bot";
 const approvedSlug = "approved-bot";
 const payee = "Example Ltd";
 const dayMs = 86_400_000;
+/** Test 2 of RFC 8032, section 7.1. */
+const foreignKey = Buffer.from("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "hex");
 const hostile = `<script>alert("1")</script> \u202Eevil & 'more'`;
 
 describe("an evidence pack", () => {
@@ -121,6 +129,53 @@ describe("an evidence pack", () => {
     await sleep(2_000);
     whole = await make();
     approved = await make({ agentSlugs: [approvedSlug] });
+  });
+
+  it("finds each wrong signature that a thread verifies, wherever it stands", async () => {
+    const files = unpack(whole);
+    const trust = parseTrust(parse(files, packFiles.keys));
+    const right = parse(files, "attestations/000000000002.json");
+    const count = 200;
+    const nameOf = (i: number) => `attestations/${String(i + 1).padStart(12, "0")}.json`;
+    const readAll = async (open: OpenReaders, at: number, entry: Json, keys = trust) => {
+      const all = Array.from({ length: count }, (_, i): [string, Uint8Array] => [
+        nameOf(i),
+        encodePackJson(i === at ? entry : right),
+      ]);
+      const source = sourceOf(await pack(all));
+      const { files: placed } = await readZip(source, nodeIo.zip, { maxFileBytes: 1e6, maxBytes: 1e8 });
+      const readers = open(source, keys, count);
+      const found: ReadFile[] = [];
+      const style = { slug, isOfSeveral: false, version: 2, withRows: false } as const;
+      for await (const part of readers.read(placed, style)) found.push(...part.files);
+      readers.close();
+      return found;
+    };
+    const inThread = readWithVerifier(startSignatureThread, nodeIo.zip);
+    const here = readHere(nodeIo.zip);
+    const listChecked = (found: readonly ReadFile[]) =>
+      found.map(({ found: one }) => ("checked" in one ? one.checked : one.problem));
+    const listWrong = (found: readonly ReadFile[]) =>
+      found.flatMap(({ found: one }, i) => ("checked" in one && one.checked.ok ? [] : [i]));
+    expect(listWrong(await readAll(inThread, 0, right))).toEqual([]);
+
+    const { signature, envelope_signature: enveloped } = right;
+    const flipped = (text: string) => `${text.startsWith("A") ? "B" : "A"}${text.slice(1)}`;
+    const wrong = [
+      { ...right, signature: flipped(signature) },
+      { ...right, signature: enveloped },
+      { ...right, envelope_signature: signature },
+      { ...right, signature: Buffer.alloc(64).toString("base64") },
+    ];
+    for (const entry of wrong)
+      for (const at of [0, 63, 64, 130, count - 1]) {
+        const found = await readAll(inThread, at, entry);
+        expect(listWrong(found)).toEqual([at]);
+        expect(listChecked(found)).toEqual(listChecked(await readAll(here, at, entry)));
+      }
+    // The same signatures, which held before, under another key.
+    const foreign = trust.keys.map((one) => ({ ...one, publicKey: new Uint8Array(foreignKey) }));
+    expect(listWrong(await readAll(inThread, 0, right, { ...trust, keys: foreign }))).toHaveLength(count);
   });
 
   it("holds, counts what it has, and says what it lacks", async () => {

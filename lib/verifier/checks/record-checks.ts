@@ -1,5 +1,5 @@
 /** The checks of what the service did: hashed, signed under a key of its own, and put into the log. */
-import { bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import { bytesEqual, hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
 import { computeDsseKeyId, SIGNATURE_BYTES, type VerifyEd25519 } from "#lib/protocol/keys/ed25519";
 import {
   emptyRecord,
@@ -30,6 +30,8 @@ export interface Subject {
   receipt: Receipt;
   trust: Trust;
   payload: Uint8Array | null;
+  /** SHA-256 of the payload. */
+  ownHash: Uint8Array;
   statement: ActionStatement | null;
   key: TrustedKey | undefined;
   verify: VerifyEd25519;
@@ -44,11 +46,11 @@ export function withoutPayload({ receipt: { payload } }: Subject): RecordOutcome
 }
 
 export function checkPayloadHash(subject: Subject): RecordOutcome {
-  const { receipt, payload, statement } = subject;
+  const { receipt, payload, ownHash, statement } = subject;
   if (receipt.payload === "lost") return fail("payload_lost");
   if (receipt.isErased && receipt.payload !== "erased") return fail("payload_not_erased");
   if (payload === null) return withoutPayload(subject);
-  if (!bytesEqual(sha256(payload), receipt.payloadHash)) return fail("payload_hash_mismatch");
+  if (!bytesEqual(ownHash, receipt.payloadHash)) return fail("payload_hash_mismatch");
   if (statement === null) return fail("statement_malformed");
   const { predicate } = statement;
   if (predicate.attestation_id !== receipt.attestationId) return fail("attestation_mismatch");
@@ -61,7 +63,8 @@ export function checkPayloadHash(subject: Subject): RecordOutcome {
 }
 
 export function checkSignature(subject: Subject): RecordOutcome {
-  const { receipt, payload, key, verify } = subject;
+  const { receipt, payload, key } = subject;
+  const { verifyPayload: verify = subject.verify } = subject.trust;
   if (payload === null) return withoutPayload(subject);
   if (key === undefined) return fail("key_unknown", { key: receipt.keyId });
   if (receipt.signature !== "absent" && !verify(receipt.signature, payload, key.publicKey))
@@ -104,11 +107,11 @@ export function checkLogInclusion(subject: Subject): RecordOutcome {
 }
 
 /** If the entry is exactly the leaf of this payload and signature, there is nothing more to compare. */
-function isOwnEntry({ receipt }: Subject, payload: Uint8Array, key: TrustedKey): boolean {
+function isOwnEntry({ receipt, ownHash }: Subject, payload: Uint8Array, key: TrustedKey): boolean {
   return (
     receipt.envelopeSignature.length === SIGNATURE_BYTES &&
-    bytesEqual(sha256(payload), receipt.payloadHash) &&
-    leafMatchesEnvelope(receipt.log.entry, buildEnvelope(payload, receipt, key), key.publicKey)
+    bytesEqual(ownHash, receipt.payloadHash) &&
+    leafMatchesEnvelope(receipt.log.entry, buildEnvelope(payload, receipt, key), key.publicKey, ownHash)
   );
 }
 

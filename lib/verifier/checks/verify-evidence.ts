@@ -6,9 +6,10 @@
 import { bytesEqual, sha256 } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { Certificate } from "#lib/protocol/encoding/certificate";
+import type { VerifyEd25519 } from "#lib/protocol/keys/ed25519";
 import type { Fact } from "#lib/protocol/record/facts";
 import { fail, firstFailure, pass } from "#lib/protocol/statement/outcome";
-import type { CostlyChecks, Receipt } from "#lib/protocol/statement/receipt";
+import type { CostlyChecks, Receipt, Trust } from "#lib/protocol/statement/receipt";
 import type { ActionStatement } from "#lib/protocol/statement/statement";
 import type { Warning, WarningCode, WarningFacts } from "#lib/protocol/statement/warnings";
 import { loadMlDsa } from "#lib/protocol/tlog/ml-dsa";
@@ -152,6 +153,8 @@ export interface Expectation {
   payload?: Uint8Array;
   /** False for a reader who shows none of {@link VerifierReport.facts}: they are empty then. */
   wantsFacts?: false;
+  /** As {@link Trust.verifyPayload}. */
+  verifyPayload?: VerifyEd25519 | undefined;
 }
 
 /** `input`: text or a parsed JSON value. Throws UnreadableError for what cannot be verified at all. */
@@ -207,7 +210,7 @@ async function verifyReceipt(
   if (witnesses.some(({ type }) => type === 6)) await loadMlDsa();
   const report = await verifyAttestation(
     receipt,
-    { keys, logKey, witnesses, timeAuthorities },
+    { keys, logKey, witnesses, timeAuthorities, verifyPayload: expected.verifyPayload },
     costly.checks,
   );
   const restated =

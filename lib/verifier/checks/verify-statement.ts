@@ -4,6 +4,7 @@
  * this.
  */
 
+import { sha256 } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { type Outcome, skip } from "#lib/protocol/statement/outcome";
 import type { CostlyChecks, Receipt, Trust } from "#lib/protocol/statement/receipt";
@@ -73,6 +74,7 @@ export async function verifyAttestation(
     receipt,
     trust,
     payload,
+    ownHash: sha256(payload ?? new Uint8Array()),
     statement: parsed !== undefined ? parsed : payload && parseActionStatement(payload),
     key: trust.keys.find(
       ({ keyId, logOrigin = trust.logKey.name }) =>
@@ -100,19 +102,26 @@ export async function verifyAttestation(
     human_authorization: () => checkHumanAuthorization(subject, costly),
     zk_proof: () => checkZkProof(subject, zk.checks),
     record: () => checkAgentRecord(subject),
-    not_before: async () =>
+    not_before: () =>
       isUntimed(subject)
         ? skip("no_lower_bound")
-        : keepBound("not_before", (await import("./time-checks")).checkNotBefore(subject, costly)),
-    not_after: async () =>
+        : keepBound(
+            "not_before",
+            import("./time-checks").then(({ checkNotBefore }) => checkNotBefore(subject, costly)),
+          ),
+    not_after: () =>
       isUntimed(subject)
         ? skip("no_upper_bound")
-        : keepBound("not_after", (await import("./time-checks")).checkNotAfter(subject)),
+        : keepBound(
+            "not_after",
+            import("./time-checks").then(({ checkNotAfter }) => checkNotAfter(subject)),
+          ),
   };
   const checks: AttestationCheck[] = [];
   const missing: AttestationCheckName[] = [];
   for (const name of attestationChecks) {
-    const { isMissing, ...outcome } = await run[name]();
+    const found = run[name]();
+    const { isMissing, ...outcome } = found instanceof Promise ? await found : found;
     checks.push({ name, ...outcome });
     if (isMissing) missing.push(name);
   }

@@ -8,11 +8,21 @@ import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import {
   askThread,
   createPartReader,
+  entriesPerThread,
   type OpenReaders,
   type PartRequest,
+  type ReadPart,
   readInThreads,
+  readWithVerifier,
 } from "#lib/verifier/pack/read-entry";
-import { collectGarbage, endIfUnread, nodeIo, readOpenFile, readProgramAt } from "./node-io";
+import {
+  collectGarbage,
+  endIfUnread,
+  nodeIo,
+  readOpenFile,
+  readProgramAt,
+  startSignatureThread,
+} from "./node-io";
 import { runCommand } from "./run-command";
 
 interface ThreadWork {
@@ -33,15 +43,19 @@ function servesEntries(): boolean {
   return true;
 }
 
+/** Entries from which a second reader has earned its start: it is as fast then, and takes less memory. */
+const entriesForReaders = 50_000;
+
 /** `url`: of a module that is the whole program, and that calls {@link servesEntries} first. */
 function readInNodeThreads(url: string): OpenReaders {
-  const open = readInThreads(
-    availableParallelism(),
+  const processors = availableParallelism();
+  const inThreads = readInThreads(
+    processors,
     ({ fd, size }, trust) => {
       // A larger heap would only be filled later: nothing that a thread reads is kept.
       const resourceLimits = { maxYoungGenerationSizeMb: 16 };
       const worker = new Worker(new URL(url), { workerData: { fd, size, trust }, resourceLimits });
-      const thread = askThread(
+      const thread = askThread<PartRequest, ReadPart>(
         (request) => worker.postMessage(request),
         () => void worker.terminate(),
       );
@@ -51,7 +65,11 @@ function readInNodeThreads(url: string): OpenReaders {
     },
     nodeIo.zip,
   );
+  const withVerifier = readWithVerifier(startSignatureThread, nodeIo.zip);
   return (...request) => {
+    const [, , entries] = request;
+    const isShort = entries >= entriesPerThread && entries < entriesForReaders;
+    const open = processors === 2 && isShort ? withVerifier : inThreads;
     const readers = open(...request);
     const close = () => {
       readers.close();

@@ -12,8 +12,12 @@ import { setFlagsFromString } from "node:v8";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { runInNewContext } from "node:vm";
 // biome-ignore lint/style/noRestrictedImports: as above
+import { Worker } from "node:worker_threads";
+// biome-ignore lint/style/noRestrictedImports: as above
 import zlib from "node:zlib";
+import type { JoinedBytes } from "#lib/protocol/encoding/bytes";
 import { crc32, readInWindows } from "#lib/protocol/encoding/zip";
+import { askThread, type SignatureThread } from "#lib/verifier/pack/read-entry";
 import type { CommandIo } from "./io";
 
 async function readStdin(): Promise<Uint8Array> {
@@ -55,6 +59,49 @@ export const readOpenFile = (fd: number, size: number) => ({
 export function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   runInNewContext("globalThis.gc?.()");
+}
+
+/** Runs from its text, in a thread in which nothing else is loaded. */
+function serveSignatures(load: NodeJS.Require): void {
+  const { createPublicKey, verify } = load("node:crypto") as typeof import("node:crypto");
+  const { parentPort } = load("node:worker_threads") as typeof import("node:worker_threads");
+  const keys = new Map<string, ReturnType<typeof createPublicKey>>();
+  const holds = (publicKey: Buffer, signature: Buffer, message: Buffer) => {
+    const x = publicKey.toString("base64url");
+    const key = keys.get(x) ?? createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
+    keys.set(x, key);
+    return verify(null, message, key, signature);
+  };
+  const holdAll = ({ bytes, lengths }: JoinedBytes) => {
+    let end = 0;
+    const take = (i: number) => {
+      const start = end;
+      end += lengths[i] ?? 0;
+      return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
+    };
+    for (let i = 0; i < lengths.length; i += 3) if (!holds(take(i), take(i + 1), take(i + 2))) return false;
+    return true;
+  };
+  parentPort?.on("message", (signed: JoinedBytes) => {
+    let all = false;
+    try {
+      all = holdAll(signed);
+    } catch {
+      // An OpenSSL without Ed25519 leaves it to the main thread.
+    }
+    parentPort.postMessage(all);
+  });
+}
+
+export function startSignatureThread(): SignatureThread {
+  const worker = new Worker(`(${serveSignatures})(require)`, { eval: true });
+  const thread = askThread<JoinedBytes, boolean>(
+    (signed) => worker.postMessage(signed),
+    () => void worker.terminate(),
+  );
+  worker.on("message", thread.onAnswer);
+  worker.on("error", thread.onFailure);
+  return thread;
 }
 
 /** `url`: of a module that is the whole program. */

@@ -7,7 +7,14 @@ import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approv
 import { parseDecisionStatement } from "#lib/protocol/approval/approval-decision";
 import { type GroupDecision, readGroupDecision } from "#lib/protocol/approval/attention";
 import { checkOpening } from "#lib/protocol/approval/opening";
-import { bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import {
+  bytesEqual,
+  hexEncode,
+  type JoinedBytes,
+  joinBytes,
+  sha256,
+  utf8Encode,
+} from "#lib/protocol/encoding/bytes";
 import {
   canonicalHash,
   canonicalJson,
@@ -21,6 +28,12 @@ import {
   ZipError,
   type ZipTools,
 } from "#lib/protocol/encoding/zip";
+import {
+  isFitKey,
+  SIGNATURE_BYTES,
+  type VerifyEd25519,
+  verifyEd25519Strict,
+} from "#lib/protocol/keys/ed25519";
 import {
   CHANGE_FILE_TYPE,
   DECISION_FILE_TYPE,
@@ -157,8 +170,12 @@ async function checkDecisionFile(json: JsonObject, trust: VerifierTrust): Promis
   return mismatch === null ? { ok: true, payloadHash, signed: { place, payloadHash } } : wrong(mismatch);
 }
 
-async function checkReceipt(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
-  const report = await verifyEvidence(json, trust, { wantsFacts: false });
+async function checkReceipt(
+  json: JsonObject,
+  trust: VerifierTrust,
+  verifyPayload: VerifyEd25519 | undefined,
+): Promise<CheckedEntry> {
+  const report = await verifyEvidence(json, trust, { wantsFacts: false, verifyPayload });
   const failed = report.checks.find(({ status }) => status === "fail");
   if (report.verdict === "invalid")
     return {
@@ -173,11 +190,15 @@ async function checkReceipt(json: JsonObject, trust: VerifierTrust): Promise<Che
   return { ok: true, payloadHash, signed: place ? { place, payloadHash } : null };
 }
 
-async function checkEntry(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
+async function checkEntry(
+  json: JsonObject,
+  trust: VerifierTrust,
+  verifyPayload: VerifyEd25519 | undefined,
+): Promise<CheckedEntry> {
   try {
     return await (json["type"] === DECISION_FILE_TYPE || json["type"] === CHANGE_FILE_TYPE
       ? checkDecisionFile(json, trust)
-      : checkReceipt(json, trust));
+      : checkReceipt(json, trust, verifyPayload));
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error;
     return { ok: false, problem: error.message };
@@ -218,13 +239,13 @@ const toMark = ({ sequence, file, slug, state, time, isDecision }: PackEntry): P
 /** `name`: in the archive. Throws {@link UnreadableError} for what is no entry. */
 function createEntryReader(trust: VerifierTrust) {
   const notes = new Set<string>();
-  return async (name: string, json: JsonObject) => {
+  return async (name: string, json: JsonObject, verifyPayload: VerifyEd25519 | undefined) => {
     const entry = readPackEntry(name, json);
     const checkpoints = findCheckpoints(json).filter((note) => !notes.has(note));
     for (const note of checkpoints) notes.add(note);
     const found: EntryFindings = {
       entry: toMark(entry),
-      checked: await checkEntry(json, trust),
+      checked: await checkEntry(json, trust, verifyPayload),
       attestationId: entry.isDecision ? null : String(json["attestation_id"]),
       decided: entry.isDecision ? [] : listDecided(json),
       checkpoints,
@@ -265,7 +286,11 @@ function toHash(text: string): Piece {
 /** Throws nothing for anything in the files. */
 export function createPartReader(source: ByteSource, tools: ZipTools, trust: VerifierTrust) {
   const readEntry = createEntryReader(trust);
-  return async (placed: readonly PlacedFile[], style: ReadStyle): Promise<ReadPart> => {
+  return async (
+    placed: readonly PlacedFile[],
+    style: ReadStyle,
+    verifyPayload?: VerifyEd25519,
+  ): Promise<ReadPart> => {
     const files: ReadFile[] = [];
     const held: PackEntry[] = [];
     for (const one of placed) {
@@ -273,7 +298,7 @@ export function createPartReader(source: ByteSource, tools: ZipTools, trust: Ver
       try {
         const content = await inflateFile(source, one, tools);
         file = describeFile(one.name, content);
-        const { entry, found } = await readEntry(one.name, parsePackJson(one.name, content));
+        const { entry, found } = await readEntry(one.name, parsePackJson(one.name, content), verifyPayload);
         files.push({ file, found });
         if (found.checked.ok) held.push(entry);
       } catch (error) {
@@ -316,33 +341,36 @@ export const readHere =
     };
   };
 
-/** A thread that runs {@link createPartReader}, and answers in turn. */
-export interface EntryThread {
-  read(files: readonly PlacedFile[], style: ReadStyle): Promise<ReadPart>;
+/** A thread that answers each message with another, in turn. */
+export interface Thread<Request, Answer> {
+  ask(request: Request): Promise<Answer>;
   end(): void;
 }
+
+/** Runs {@link createPartReader}. */
+export type EntryThread = Thread<PartRequest, ReadPart>;
 
 export interface PartRequest {
   files: readonly PlacedFile[];
   style: ReadStyle;
 }
 
-/** A thread that answers each message with another, in turn; `onAnswer` and `onFailure` are called with what comes. */
-export function askThread(
-  send: (request: PartRequest) => void,
+/** `onAnswer` and `onFailure` are called with what comes. */
+export function askThread<Request, Answer>(
+  send: (request: Request) => void,
   end: () => void,
-): EntryThread & { onAnswer(part: ReadPart): void; onFailure(error: Error): void } {
-  const waiting: { resolve(found: ReadPart): void; reject(error: Error): void }[] = [];
+): Thread<Request, Answer> & { onAnswer(answer: Answer): void; onFailure(error: Error): void } {
+  const waiting: { resolve(answer: Answer): void; reject(error: Error): void }[] = [];
   return {
-    onAnswer: (part) => waiting.shift()?.resolve(part),
+    onAnswer: (answer) => waiting.shift()?.resolve(answer),
     onFailure: (error) => {
       for (const { reject } of waiting.splice(0)) reject(error);
     },
-    read: (files, style) => {
-      const found = new Promise<ReadPart>((resolve, reject) => waiting.push({ resolve, reject }));
+    ask: (request) => {
+      const found = new Promise<Answer>((resolve, reject) => waiting.push({ resolve, reject }));
       // It is awaited in its turn, or not at all after a fault.
       found.catch(() => undefined);
-      send({ files, style });
+      send(request);
       return found;
     },
     end,
@@ -350,7 +378,7 @@ export function askThread(
 }
 
 /** So many entries are read in the time that a thread takes to start. */
-const entriesPerThread = 250;
+export const entriesPerThread = 250;
 const partsPerThread = 2;
 /** Parts that are read before their turn, or wait to be. */
 const partsAhead = 8;
@@ -397,7 +425,7 @@ export const readInThreads =
             for (const thread of threads)
               while (thread.asked < partsPerThread && isFree(at)) {
                 thread.asked += 1;
-                void claim((part) => thread.read(part, style).finally(() => (thread.asked -= 1)));
+                void claim((part) => thread.ask({ files: part, style }).finally(() => (thread.asked -= 1)));
               }
             if (!isFree(at)) await asked[at];
             else {
@@ -413,5 +441,60 @@ export const readInThreads =
       close: () => {
         for (const { end } of threads) end();
       },
+    };
+  };
+
+/** Keys, signatures and messages in turn → whether all signatures hold. */
+export type SignatureThread = Thread<JoinedBytes, boolean>;
+
+/** So many parts wait for the thread before this one verifies too. */
+const partsUnverified = 4;
+const maxDeferredBytes = 64 * 1024;
+
+/**
+ * Reads here, and verifies the signatures over payloads in a thread: on two processors, because there it needs nothing
+ * that has to be loaded and optimized again. A part counts when each of its signatures held, and is read again if not.
+ */
+export const readWithVerifier =
+  (startThread: () => SignatureThread, tools: ZipTools): OpenReaders =>
+  (source, trust) => {
+    const thread = startThread();
+    const readPart = createPartReader(source, tools, trust);
+    let unverified = 0;
+    const verifyLater = async (
+      read: ReadPart,
+      signed: readonly Uint8Array[],
+      again: () => Promise<ReadPart>,
+    ) => {
+      unverified += 1;
+      const all = await thread.ask(joinBytes(signed));
+      unverified -= 1;
+      return all ? read : again();
+    };
+    return {
+      read: async function* (files, style) {
+        const found: Promise<ReadPart>[] = [];
+        for (const part of cutInParts(files)) {
+          const signed: Uint8Array[] = [];
+          const defer: VerifyEd25519 = (signature, message, publicKey) => {
+            if (unverified === partsUnverified || message.length > maxDeferredBytes)
+              return verifyEd25519Strict(signature, message, publicKey);
+            if (signature.length !== SIGNATURE_BYTES || !isFitKey(publicKey)) return false;
+            signed.push(publicKey, signature, message);
+            return true;
+          };
+          const read = await readPart(part, style, defer);
+          // With a reader of its own, which knows no notes of what was wrong.
+          const again = () => createPartReader(source, tools, trust)(part, style);
+          const whole = verifyLater(read, signed, again);
+          // A failure is met in its turn.
+          whole.catch(() => undefined);
+          found.push(whole);
+          await rest();
+          if (found.length > partsUnverified) yield (await found.shift()) as ReadPart;
+        }
+        for (const part of found) yield await part;
+      },
+      close: thread.end,
     };
   };
