@@ -15,7 +15,7 @@ import { oneFile } from "./verifier.mjs";
 
 const inRoot = (file) => path.join(root, file);
 
-// What runs from dist/ sends what the driver takes only with its patches.
+// Programs in dist/ send values that an unpatched driver garbles.
 if (canPatch()) applyPatches();
 
 const commands = readdirSync(inRoot("lib/cli")).filter((file) => /(?<!\.test)\.ts$/.test(file));
