@@ -10,7 +10,7 @@ export type Moment = "asked" | "committing" | "committed";
 
 interface Awaited {
   moment: Moment;
-  text: string;
+  part: string | Uint8Array;
   cut: () => void;
 }
 
@@ -27,8 +27,8 @@ export interface Wire {
   /** Each way takes so long, until it is mended. */
   delay(ms: number): void;
   mend(): Promise<void>;
-  /** Cuts the connection that asks the next statement with this text in it; resolves when that has happened. */
-  cutAt(moment: Moment, text: string, meanwhile?: () => void): Promise<void>;
+  /** Cuts the connection that asks the next statement with this in it; resolves when that has happened. */
+  cutAt(moment: Moment, part: string | Uint8Array, meanwhile?: () => void): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -122,7 +122,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     }
     if (isStalled) near.pause();
     near.on("data", (chunk) => {
-      if (awaited !== null && chunk.includes(awaited.text)) {
+      if (awaited !== null && chunk.includes(Buffer.from(awaited.part))) {
         asking = near;
         isDone = false;
       }
@@ -163,7 +163,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
       for (const write of held.splice(0)) write();
       for (const socket of sockets) socket.resume();
     },
-    cutAt: (moment, text, meanwhile = () => {}) =>
+    cutAt: (moment, part, meanwhile = () => {}) =>
       new Promise((resolve) => {
         asking = null;
         isDone = false;
@@ -171,7 +171,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
           meanwhile();
           resolve();
         };
-        awaited = { moment, text, cut };
+        awaited = { moment, part, cut };
       }),
     close: () =>
       new Promise((resolve) => {

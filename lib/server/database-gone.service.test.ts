@@ -2,7 +2,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { checkStoredLogs } from "#lib/log/reading/history";
-import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import { sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { layWire, type Wire } from "#support/cut-connections";
@@ -131,7 +131,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
   it("holds no Idempotency-Key that it doesn't know it has, because the answer to that was cut", async () => {
     const headers = { "idempotency-key": "reserved-1" };
     expect((await attestWhenBack("before it is cut")).status).toBe(201);
-    const reservation = hexEncode(sha256(canonicalBytes(bodyOf("reserved unheard"))));
+    const reservation = sha256(canonicalBytes(bodyOf("reserved unheard")));
     const cut = wire.cutAt("committed", reservation);
     expect((await attest("reserved unheard", headers)).status).toBe(503);
     await cut;
