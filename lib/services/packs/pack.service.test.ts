@@ -28,7 +28,13 @@ import { runCommand } from "#lib/verifier/cli/run-command";
 import { openPack } from "#lib/verifier/pack/archive";
 import { checkPack } from "#lib/verifier/pack/check-pack";
 import { findForeign, readEntries } from "#lib/verifier/pack/entries";
-import { type OpenReaders, type ReadFile, readHere, readWithVerifier } from "#lib/verifier/pack/read-entry";
+import {
+  askThread,
+  type OpenReaders,
+  type ReadFile,
+  readHere,
+  readWithVerifier,
+} from "#lib/verifier/pack/read-entry";
 import { ask } from "#support/authorizations";
 import { collect, forge, type Json, type PackedFiles, pack, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
@@ -783,7 +789,7 @@ describe("an evidence pack", () => {
       readers.close();
       return found;
     };
-    const inThread = readWithVerifier(startSignatureThread, nodeIo.zip);
+    const inThread = readWithVerifier(() => startSignatureThread(askThread), nodeIo.zip);
     const here = readHere(nodeIo.zip);
     const listChecked = (found: readonly ReadFile[]) =>
       found.map(({ found: one }) => ("checked" in one ? one.checked : one.problem));

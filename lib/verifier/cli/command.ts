@@ -65,7 +65,7 @@ function readInNodeThreads(url: string): OpenReaders {
     },
     nodeIo.zip,
   );
-  const withVerifier = readWithVerifier(startSignatureThread, nodeIo.zip);
+  const withVerifier = readWithVerifier(() => startSignatureThread(askThread), nodeIo.zip);
   return (...request) => {
     const [, , entries] = request;
     const isShort = entries >= entriesPerThread && entries < entriesForReaders;

@@ -17,7 +17,7 @@ import { Worker } from "node:worker_threads";
 import zlib from "node:zlib";
 import type { JoinedBytes } from "#lib/protocol/encoding/bytes";
 import { crc32, readInWindows } from "#lib/protocol/encoding/zip";
-import { askThread, type SignatureThread } from "#lib/verifier/pack/read-entry";
+import type { askThread, SignatureThread } from "#lib/verifier/pack/read-entry";
 import type { CommandIo } from "./io";
 
 async function readStdin(): Promise<Uint8Array> {
@@ -93,9 +93,10 @@ function serveSignatures(load: NodeJS.Require): void {
   });
 }
 
-export function startSignatureThread(): SignatureThread {
+/** `ask`: askThread, which commands without a verifier don't load. */
+export function startSignatureThread(ask: typeof askThread): SignatureThread {
   const worker = new Worker(`(${serveSignatures})(require)`, { eval: true });
-  const thread = askThread<JoinedBytes, boolean>(
+  const thread = ask<JoinedBytes, boolean>(
     (signed) => worker.postMessage(signed),
     () => void worker.terminate(),
   );
