@@ -88,7 +88,7 @@ interface Below {
 }
 
 interface Accepting {
-  _handle: { onconnection(error: 0, handle: Handle): void };
+  _handle: { onconnection?(error: 0, handle: Handle): void } | null;
 }
 
 const below = (socket: Socket) => socket as unknown as Below;
@@ -151,18 +151,20 @@ export function openHandovers(getServer: () => Server): Handovers {
   }
 
   function take(id: number, handle: Handle): void {
+    const server = getServer() as Server & Accepting;
+    const listening = isOver ? null : server._handle;
+    const isTaken = listening?.onconnection !== undefined;
     // Leaves before anything is read: without it the other process goes on with the connection.
-    send({ handover: "settle", id, isTaken: !isOver });
-    if (isOver) {
+    send({ handover: "settle", id, isTaken });
+    if (!isTaken) {
       handle.close();
       return;
     }
-    const server = getServer() as Server & Accepting;
     server.once("connection", (socket: Socket) => {
       taken.add(socket);
       socket.once("close", () => taken.delete(socket));
     });
-    server._handle.onconnection(0, handle);
+    listening?.onconnection?.(0, handle);
   }
 
   process.on("message", (message: unknown, handle: unknown) => {
