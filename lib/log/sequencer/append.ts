@@ -71,18 +71,19 @@ export interface NewLeaf {
   place: RecordPlace | null;
 }
 
-/** The head of the open log. A new epoch may close the one that was waited for: then the newer one is locked. */
-export async function lockOpenHead(tx: Executor) {
+/** Undefined if a new epoch closed the log that was waited for. */
+async function lockHeadOnce(tx: Executor) {
   const { id, origin, key_id, size, root } = logs;
-  for (let attempt = 0; attempt < 2; attempt += 1) {
-    const [head] = await tx
-      .select({ id, origin, key_id, size, root })
-      .from(logs)
-      .where(isNull(logs.closed_at))
-      .for("update");
-    if (head) return head;
-  }
-  throw new Error("the database has no open log");
+  const open = tx.select({ id, origin, key_id, size, root }).from(logs).where(isNull(logs.closed_at));
+  const [head] = await open.for("update");
+  return head;
+}
+
+/** The head of the open log: the newer one's if an epoch closed the log that was waited for. */
+export async function lockOpenHead(tx: Executor) {
+  const head = (await lockHeadOnce(tx)) ?? (await lockHeadOnce(tx));
+  if (head === undefined) throw new Error("the database has no open log");
+  return head;
 }
 
 export type Head = Awaited<ReturnType<typeof lockOpenHead>>;
@@ -276,10 +277,15 @@ async function lockHead(
   known: KnownHead | null,
   { keys, guard }: { keys: Pick<SigningKeys, "logSigner">; guard: ForkGuard },
 ): Promise<KnownHead> {
-  const [head, active] = await pipeline(
-    () => lockOpenHead(tx),
-    () => readActiveKeyIds(tx),
-  );
+  // Checks sent behind a known head lock rows too: no newer head is waited for under their locks.
+  const [head, active] =
+    known === null
+      ? [await lockOpenHead(tx), await readActiveKeyIds(tx)]
+      : await pipeline(
+          () => lockHeadOnce(tx),
+          () => readActiveKeyIds(tx),
+        );
+  if (head === undefined) throw new BuiltOnOther();
   if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();
   const { edge, places } = await findEdge(tx, head, known, guard);
   const { id, origin, key_id } = head;

@@ -2,7 +2,9 @@
  * The sequencer's promises: no timer for a lone item, no neighbour fails with another, nothing uncertain is reported
  * as done.
  */
+import { sql } from "drizzle-orm";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import { happened } from "#lib/instrumentation";
 import { checkStoredLogs } from "#lib/log/reading/history";
@@ -10,6 +12,7 @@ import { readOpenHead } from "#lib/log/reading/reader";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { databaseKinds } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
+import { lockOpenHead } from "./append";
 import { type LogEntry, type LogEntryKind, SigningKeyChanged, signStatement } from "./entry";
 import { type ForkGuard, ForkGuardError } from "./fork-guard";
 import { createLogSequencer } from "./sequencer";
@@ -150,21 +153,60 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     expect(await readSize()).toBe(before + 1);
   });
 
-  it("checks again for the log that follows one that is closed now", async () => {
-    const { log } = test.app.context;
-    await log.submit(testKind, makeItem());
-    await test.query("UPDATE logs SET closed_at = now()");
-    await test.query(
-      `INSERT INTO logs (id, origin, key_id, size, root, checkpoint)
-       SELECT id + 1, origin || '/next', key_id, 0, sha256(''), checkpoint FROM logs`,
+  const closeLog = async (tx: Executor) => {
+    await tx.execute(sql`UPDATE logs SET closed_at = now()`);
+    await tx.execute(
+      sql`INSERT INTO logs (id, origin, key_id, size, root, checkpoint)
+          SELECT id + 1, origin || '/next', key_id, 0, sha256(''), checkpoint FROM logs`,
     );
-    const refuse = async (): Promise<(AppError | null)[]> => [new AppError("validation_error", "is empty")];
+  };
+  const openLogAgain = async () => {
+    await test.query("DELETE FROM logs WHERE closed_at IS NULL");
+    await test.query("UPDATE logs SET closed_at = NULL");
+  };
+  const refuse = async (_tx: Executor): Promise<(AppError | null)[]> => [
+    new AppError("validation_error", "is empty"),
+  ];
+
+  it("checks again for the log that follows one that is closed now", async () => {
+    const { log, database } = test.app.context;
+    await log.submit(testKind, makeItem());
+    await closeLog(database.db);
     const admit = vi.fn(refuse).mockResolvedValueOnce([null]);
     const submitted = log.submit({ ...testKind, admit }, makeItem());
     await expect(submitted).rejects.toSatisfy(isRefused("validation_error"));
     expect(admit).toHaveBeenCalledTimes(2);
-    await test.query("DELETE FROM logs WHERE closed_at IS NULL");
-    await test.query("UPDATE logs SET closed_at = NULL");
+    await openLogAgain();
+  });
+
+  it.runIf(kind === "postgres")("waits for no head with what its checks have locked", async () => {
+    const { log, database } = test.app.context;
+    await log.submit(testKind, makeItem());
+    const [agent, gate] = [1, 2];
+    const isWaiting = async (event: string) => {
+      const waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = $1";
+      return (await test.query(waits, [event])).rows.length === 1;
+    };
+    const admit = vi.fn(refuse).mockImplementationOnce(async (tx) => {
+      await tx.execute(sql`SELECT pg_advisory_xact_lock(${agent}), pg_advisory_xact_lock(${gate})`);
+      return [null];
+    });
+    let submitted: Promise<unknown> = Promise.resolve();
+    await database.db.transaction(async (other) => {
+      await other.execute(sql`SELECT pg_advisory_lock(${gate})`);
+      await database.db.transaction(async (epoch) => {
+        await lockOpenHead(epoch);
+        submitted = log.submit({ ...testKind, admit }, makeItem()).catch((error: unknown) => error);
+        await expect.poll(() => isWaiting("transactionid")).toBe(true);
+        await closeLog(epoch);
+      });
+      await expect.poll(() => isWaiting("advisory")).toBe(true);
+      await lockOpenHead(other);
+      await other.execute(sql`SELECT pg_advisory_unlock(${gate})`);
+      await other.execute(sql`SELECT pg_advisory_xact_lock(${agent})`);
+    });
+    expect(await submitted).toSatisfy(isRefused("validation_error"));
+    await openLogAgain();
   });
 
   it("builds a batch that comes while a locked one is noted on that one, not on what was sent before it", async () => {
