@@ -31,13 +31,15 @@ import { type Done, type Handover, type Order, type Role, type Setup, socketsIn 
 
 const retryLater = { headers: { "retry-after": "2" } };
 
-/** Some ten times what a start of the pages' process takes. */
-const longestStartMs = 15_000;
+/** Some ten times what a start of the pages' process takes where others need the processors too. */
+const longestStartMs = 30_000;
 
 /** True when something listens there; false if nothing does for too long, or nothing will. */
 async function waitUntilListening(socketPath: string, draining: Draining): Promise<boolean> {
   const endMs = performance.now() + longestStartMs;
   while (performance.now() < endMs && !draining.hasBegun) {
+    // First, because a process that is killed may listen a moment longer than its connections last.
+    await sleep(50);
     const socket = connect(socketPath);
     const isThere = await once(socket, "connect").then(
       () => true,
@@ -45,10 +47,15 @@ async function waitUntilListening(socketPath: string, draining: Draining): Promi
     );
     socket.destroy();
     if (isThere) return true;
-    await sleep(50);
   }
   return false;
 }
+
+/** Asking twice is then the same as asking once (RFC 9110 section 9.2.2), and nothing of it was used up. */
+const canBeRepeated = ({ method, headers }: IncomingMessage) =>
+  (method === "GET" || method === "HEAD") &&
+  headers["content-length"] === undefined &&
+  headers["transfer-encoding"] === undefined;
 
 /** While there is no process for pages, asks for one and waits for it. */
 function forwardPages(
@@ -70,7 +77,7 @@ function forwardPages(
   return (incoming, outgoing) => {
     const refusePage = () => void sendResponse(explainRefusal(error), outgoing);
     proxy(incoming, outgoing, (wasSent) => {
-      if (wasSent) refusePage();
+      if (wasSent && !canBeRepeated(incoming)) refusePage();
       else void start().then((isThere) => (isThere ? proxy(incoming, outgoing, refusePage) : refusePage()));
     });
   };
