@@ -2,13 +2,13 @@
 import { hashInputs } from "#lib/client/api/inputs";
 import type { Service } from "#lib/client/api/transport";
 import { type CountersignOptions, openService } from "#lib/client/create";
+import type { McpMessage } from "#lib/client/gate/mcp-gate";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { type CommandLine, single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import type { CommandIo } from "#lib/verifier/cli/io";
-import type { McpServerAddress, McpTransport } from "./mcp";
 
 export interface Received {
   headers: Record<string, string | undefined>;
@@ -24,6 +24,23 @@ export interface WebhookReceiver {
 }
 
 export type OpenReceiver = (take: (received: Received) => boolean) => Promise<WebhookReceiver>;
+
+/** Part of a transport of the MCP SDK. */
+export interface McpTransport {
+  onmessage?: ((message: McpMessage) => void) | undefined;
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  setProtocolVersion?: ((version: string) => void) | undefined;
+  start(): Promise<void>;
+  send(message: never): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface McpServerAddress {
+  command: readonly string[];
+  url: string | undefined;
+  headers: Readonly<Record<string, string>>;
+}
 
 export interface ClientIo extends CommandIo {
   /** COUNTERSIGN_URL */

@@ -16,7 +16,7 @@ import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { maskSecrets } from "#lib/protocol/text/mask-secrets";
 import { readVisibility } from "./attest";
-import { type Command, connect, readAgentKey, readText, requireKey } from "./io";
+import { type Command, connect, type McpServerAddress, readAgentKey, readText, requireKey } from "./io";
 import type { CommandSpec } from "./spec";
 
 const maxShown = 200;
@@ -40,23 +40,6 @@ export const mcpSpec: CommandSpec = {
     ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
   ],
 };
-
-/** Part of a transport of the MCP SDK. */
-export interface McpTransport {
-  onmessage?: ((message: McpMessage) => void) | undefined;
-  onclose?: (() => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
-  setProtocolVersion?: ((version: string) => void) | undefined;
-  start(): Promise<void>;
-  send(message: never): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface McpServerAddress {
-  command: readonly string[];
-  url: string | undefined;
-  headers: Readonly<Record<string, string>>;
-}
 
 async function runMcp(command: Command): Promise<void> {
   const [what, ...words] = command.words;

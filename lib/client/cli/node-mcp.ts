@@ -8,7 +8,7 @@ import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/valida
 // biome-ignore lint/style/noRestrictedImports: as above
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import type { McpServerAddress, McpTransport } from "./mcp";
+import type { McpServerAddress, McpTransport } from "./io";
 
 /** A server gets the environment of whoever configured it, but for what opens the service. */
 function readEnvironment(): Record<string, string> {

@@ -226,7 +226,7 @@ export async function attestCall(
   reach: Reach,
 ): Promise<void> {
   const inputs_hash = sealInputs(call.input).hash;
-  const note = await findNote(command, call);
+  const note = await findNote(command, call.sessionId, call.callId);
   // Another hook may have made something else of a call that was approved.
   const isRewritten = note !== null && note.inputs_hash !== inputs_hash;
   if (!isRewritten && !needsHuman(reach.ask, call.tool, call.input)) {

@@ -6,7 +6,6 @@ import { canonicalHash, isJsonObject } from "#lib/protocol/encoding/canonical-js
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { agents, type DialectName, dialectNames } from "./agents";
-import type { ToolCall } from "./dialects";
 
 export const listCheckedShells = (dialect: DialectName) => agents[dialect].shells;
 export const listShells = (dialect: DialectName) => [
@@ -109,7 +108,8 @@ export async function writeNote(io: ClientIo, note: CallNote): Promise<boolean> 
 
 export async function findNote(
   { io, line }: Command,
-  { sessionId, callId }: ToolCall,
+  sessionId: string,
+  callId: string | undefined,
 ): Promise<CallNote | null> {
   if (callId === undefined) return null;
   return readNote(io, nameCall(single(line, "agent") ?? "", sessionId, callId));
