@@ -57,6 +57,14 @@ describe("the keys of one organization", () => {
     expect((await attest((await createKeys(1))[0] ?? "")).status).toBe(201);
   });
 
+  it("are called invalid once they are revoked, not limited", async () => {
+    const { key, keyId } = await test.createKey(email);
+    const statuses = async () => (await callAll([key], 5, attest)).map(({ status }) => status);
+    expect((await statuses()).toSorted()).toEqual([201, 201, 201, 201, 429]);
+    await test.query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [keyId]);
+    expect(await statuses()).toEqual([401, 401, 401, 401, 401]);
+  });
+
   it("learn from the headers which of the two limits ends first", async () => {
     const [first = "", second = "", third = ""] = await createKeys(3);
     const policies = [];

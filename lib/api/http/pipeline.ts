@@ -486,8 +486,9 @@ async function answer<Spec extends OperationSpec, Context extends HttpContext>(
   const authenticateAgain = async () => known !== null && (await authenticate());
   trace.key = known;
   const principal = (known ?? (await authenticate())) as PrincipalOf<Spec["auth"]["kind"]>;
-  let headers = await checkLimit(dependencies, spec, principal, ip);
+  let headers: Record<string, string> = {};
   try {
+    headers = await checkLimit(dependencies, spec, principal, ip);
     const query = parseQuery(spec, request.url) as QueryOf<Spec>;
     const raw = spec.body === undefined ? {} : await readJsonObject(request, spec.maxBodyBytes);
     const body = (
