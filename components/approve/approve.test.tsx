@@ -347,7 +347,8 @@ describe("blocks", () => {
   it.each<[string, Record<string, string>, string[], string[]]>([
     ["Bash", { description: "Push it", command: "git push --force" }, ["git push --force"], ["Push it"]],
     ["run_command", { CommandLine: "npm test" }, ["npm test"], []],
-    ["WebFetch", { url: "https://example.com/a", prompt: "Sum up" }, ["https://example.com/a"], ["Sum up"]],
+    ["WebFetch", { url: "https://example.com/a", prompt: "Sum up" }, ["https://example.com/a", "Sum up"], []],
+    ["db", { command: "ls", sql: "DROP TABLE a", cwd: "/My files" }, ["ls", "DROP TABLE a"], ["/My files"]],
     [
       "Edit",
       { file_path: "/srv/a.ts", new_string: "debit(2)", old_string: "debit(1)" },

@@ -25,6 +25,10 @@ const changes = [
   ...news,
   ...split("newsource content contents filetext codecontent edits replacementchunks pattern query"),
 ];
+/** Explanations of a call, and the folder that it runs in. */
+const besides = split(
+  "description explanation justification instruction cwd workdir workingdir workingdirectory directory dirpath",
+);
 
 /** A hook's action, which names the tool and no more. */
 const isGeneric = (action: string, tool: string) => action === `Use the tool ${tool}`;
@@ -37,8 +41,10 @@ function listParts(names: readonly string[], name: string): string[] {
   return own === name ? [name] : names.filter((one) => one !== own && one.replace(partMark, "") === own);
 }
 
+type Context = Readonly<Record<string, string>>;
+
 /** Text of a detail in all of its parts. */
-export const joinParts = (context: Readonly<Record<string, string>>, name: string): string =>
+export const joinParts = (context: Context, name: string): string =>
   listParts(Object.keys(context), name)
     .map((part) => context[part] ?? "")
     .join("");
@@ -48,6 +54,16 @@ const readName = (name: string) =>
     .replace(/ \(.*\)$/, "")
     .replaceAll(/[^A-Za-z]/g, "")
     .toLowerCase();
+
+/** True for more than a word or a number, whatever its name: the tool may run it. */
+const mayRun = (context: Context, name: string) =>
+  !besides.includes(readName(name)) && /\S\s+\S|^[[{].*"/s.test(joinParts(context, name));
+
+/** Details that aren't empty, each by its first part. */
+function listGiven(context: Context): string[] {
+  const given = Object.keys(context).filter((name) => (context[name] ?? "").trim() !== "");
+  return given.filter((name) => listParts(given, name)[0] === name);
+}
 
 /** First and last line of a patch of Codex, which name no file. */
 const patchStart = "*** Begin Patch";
@@ -120,7 +136,7 @@ function shorten(text: string): string {
 interface Titled {
   readonly action: string;
   readonly tool: string | null;
-  readonly context: Readonly<Record<string, string>> | null;
+  readonly context: Context | null;
 }
 
 /** Names and titles as they are recorded: of at most 128 characters, each visible. */
@@ -144,14 +160,15 @@ export function describeToolCall(
 /** Names of the details that say what a hook's call runs, and what it changes in a file; none of any other action. */
 export function listRun({ action, tool, context }: Titled): string[] {
   if (tool === null || context === null || !isGeneric(action, tool)) return [];
-  const given = Object.keys(context).filter((name) => (context[name] ?? "").trim() !== "");
-  const first = given.filter((name) => listParts(given, name)[0] === name);
+  const first = listGiven(context);
   const find = (names: readonly string[]) =>
     names.flatMap((name) => first.filter((one) => readName(one) === name));
   // A tool ignores arguments that it doesn't know: a harmless one must not stand for the one that it reads.
+  const maybe = first.filter((one) => mayRun(context, one));
   const [run, file] = [find(commands), find(files)];
-  if (file.length > 0) return [...new Set([...run, ...file, ...find(changes)])];
-  return run.length > 0 ? run : find(others).slice(0, 1);
+  if (file.length > 0) return [...new Set([...run, ...file, ...find(changes), ...maybe])];
+  const main = run.length > 0 ? run : find(others).slice(0, 1);
+  return main.length > 0 ? [...new Set([...main, ...maybe])] : [];
 }
 
 /** Names of the details that hold a changed part of a file before and after, in all of their parts; null unless it is one pair. */
@@ -196,14 +213,19 @@ export function deriveTitle(titled: Titled): string {
   const { action, tool, context } = titled;
   if (tool === null || context === null || !isGeneric(action, tool)) return action;
   const run = listRun(titled);
-  const [main = ""] = run.length > 0 ? run : Object.keys(context).filter((name) => context[name]?.trim());
-  const like = [commands, files].find((names) => names.includes(readName(main))) ?? [];
-  const value = [main, ...run.filter((name) => name !== main && like.includes(readName(name)))]
-    .map((name) => joinWords(joinParts(context, name)))
-    .join("\n")
-    .trim();
-  const file = run.find((name) => name !== main && files.includes(readName(name)));
+  const given = listGiven(context);
+  const names = run.length > 0 ? run : given.filter((name, at) => at === 0 || mayRun(context, name));
+  const [main = ""] = names;
+  const file = run.find((name) => files.includes(readName(name)));
+  const like = [commands, files].find((some) => some.includes(readName(main))) ?? [];
+  const apart = file === undefined ? [] : [...files, ...changes];
+  const isTelling = (name: string) =>
+    name === main ||
+    like.includes(readName(name)) ||
+    (mayRun(context, name) && !apart.includes(readName(name)));
+  const [first = "", ...more] = names.filter(isTelling).map((name) => joinWords(joinParts(context, name)));
   // A file editor's command: "create", "str_replace".
-  const isVerb = file !== undefined && /^\w+$/.test(value);
-  return shorten(isVerb ? `${value} ${context[file]}` : value) || action;
+  const isVerb = file !== undefined && file !== main && /^\w+$/.test(first.trim());
+  const whole = [isVerb ? `${first.trim()} ${context[file]}` : first, ...more].join("\n").trim();
+  return shorten(whole) || action;
 }
