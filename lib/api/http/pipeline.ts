@@ -69,6 +69,8 @@ export interface Reply {
   body: unknown;
   headers?: Record<Lowercase<string>, string>;
   attested?: readonly string[];
+  /** Time that the caller asked it to wait. */
+  waitedMs?: number;
 }
 
 export type BodyOf<Spec extends OperationSpec> = Spec["body"] extends z.ZodType
@@ -441,7 +443,10 @@ async function runIdempotent<Spec extends OperationSpec, Context extends HttpCon
   const { idempotencyKey: key } = call;
   const reply = async (hold: IdempotencyHold | null) => {
     const made = await handler(hold === null ? call : { ...call, hold });
-    if (!(made instanceof Response)) trace.attested = made.attested ?? [];
+    if (!(made instanceof Response)) {
+      trace.attested = made.attested ?? [];
+      trace.waitedMs = made.waitedMs ?? 0;
+    }
     return toAnswer(made, headers);
   };
   if (spec.idempotent !== true || key === null || call.principal === null) return reply(null);
@@ -529,7 +534,7 @@ export function createHandler<Spec extends OperationSpec, Context extends HttpCo
     const { clock, logger, random } = dependencies.context;
     const id = httpRequestId(random(12));
     const startMs = clock().getTime();
-    const trace: Trace = { key: null, body: null, attested: [], errorCode: null };
+    const trace: Trace = { key: null, body: null, attested: [], waitedMs: 0, errorCode: null };
     const response = await answer(dependencies, spec, handler, hydrate, request, params, id, trace).catch(
       (error: unknown) => {
         trace.errorCode = describeError(toAppError(error).errorName).code;

@@ -19,6 +19,7 @@ export interface LoggedRequest {
   keyId: string;
   /** Milliseconds since 1970. */
   startMs: number;
+  /** Without the time that the caller asked it to wait. */
   durationMs: number;
   method: string;
   /** The operation's, with names in place of values. */
@@ -211,6 +212,7 @@ export interface Trace {
   key: KnownKey | null;
   body: unknown;
   attested: readonly string[];
+  waitedMs: number;
   errorCode: string | null;
 }
 
@@ -238,7 +240,7 @@ export function logRequest(
     path,
     status,
     code: trace.errorCode,
-    durationMs: clock().getTime() - startMs,
+    durationMs: clock().getTime() - startMs - trace.waitedMs,
     agentSlug: status < 300 ? readAgentSlug(trace) : null,
     attested: trace.attested,
   });

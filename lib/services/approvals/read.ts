@@ -244,12 +244,16 @@ const longestWhileLeaving = 1;
 const findViewerAgain = async (context: Context, viewer: Principal | null) =>
   viewer?.kind === "key" ? findPrincipalAgain(context, viewer) : viewer;
 
-/** Waits at most `waitSeconds` for the status to change; no database connection is held meanwhile. */
+/**
+ * Waits at most `waitSeconds` for the status to change; no database connection is held meanwhile. `noteWait` is called with
+ * each time that it waited.
+ */
 export async function readAuthorization(
   context: Context,
   requestId: string,
   viewer: Principal | null,
   waitSeconds = 0,
+  noteWait: (milliseconds: number) => void = () => {},
 ): Promise<AuthorizationState> {
   if (waitSeconds === 0) return describeFor(context, await requireAuthorization(context, requestId), viewer);
   const { leaving } = context;
@@ -270,7 +274,9 @@ export async function readAuthorization(
       if (row.status !== "pending" || asked > askedBefore || isOver)
         return await describeFor(context, row, await findViewerAgain(context, viewer));
       const expiry = setTimeout(wait.end, Math.max(0, row.millisecondsLeft) + 5);
+      const startMs = context.clock().getTime();
       await wait.over;
+      noteWait(context.clock().getTime() - startMs);
       clearTimeout(expiry);
     } finally {
       wait.end();

@@ -114,8 +114,12 @@ export const authorizationsHandlers: Handlers<typeof specs, Context> = {
     return { status: 201, body: await requestAuthorization(context, { principal, body, hold, run }) };
   },
   readAuthorization: async ({ context, params, query, principal }) => {
-    const state = await readAuthorization(context, readId(params), principal, query.wait);
-    return { body: state, ...(state.status === "pending" && { headers: { "retry-after": "5" } }) };
+    let waitedMs = 0;
+    const id = readId(params);
+    const state = await readAuthorization(context, id, principal, query.wait, (ms) => {
+      waitedMs += ms;
+    });
+    return { body: state, waitedMs, ...(state.status === "pending" && { headers: { "retry-after": "5" } }) };
   },
   evaluateAccess: async ({ context, principal, body }) => ({
     body: await evaluateAccess(context, principal, body),

@@ -10,6 +10,7 @@ import { requestFilters } from "#lib/api/schemas/portal";
 import { deleteExpired } from "#lib/server/background";
 import type { Context } from "#lib/services/approvals/context";
 import type { TestAnswer } from "#support/app";
+import { ask } from "#support/authorizations";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { describeRequestLog, listRequests, readAgentUsage, readBusiest, readKeyUsage } from "./overview";
@@ -105,6 +106,16 @@ describe("the request log", () => {
       cursor = nextCursor ?? undefined;
     } while (cursor !== undefined);
     expect(seen).toEqual((await read()).map(({ id }) => id));
+  });
+
+  it("leaves out the time for which a request was asked to wait", async () => {
+    const { made } = await ask(test, key);
+    const startMs = Date.now();
+    const waited = await test.call("GET", `/v1/authorize/${made.request_id}?wait=1`, { key });
+    const tookMs = Date.now() - startMs;
+    const [row] = await read({ id: waited.headers.get("request-id") ?? "" });
+    expect(row?.duration_ms).toBeGreaterThanOrEqual(0);
+    expect(tookMs - (row?.duration_ms ?? tookMs)).toBeGreaterThan(900);
   });
 
   it("holds no secret that a request carries in its headers, path, query or body", async () => {

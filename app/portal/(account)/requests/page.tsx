@@ -41,7 +41,7 @@ async function RequestsPage({ searchParams }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="API log"
-        lead={`Each API request made with one of your keys, kept for ${days} days. A request appears within a few seconds. Headers, queries and bodies are not recorded.`}
+        lead={`Each API request made with one of your keys, kept for ${days} days. A request appears within a few seconds. The time it waits for a decision is not counted. Headers, queries and bodies are not recorded.`}
       />
       {missing === 0 ? null : (
         <div className="mb-5">
