@@ -85,6 +85,11 @@ describe("whose request it is", () => {
     ]);
   });
 
+  it("is a network of IPv6, but on this machine its own address", () => {
+    const asked = ["2001:db8::1", "::1", "127.0.0.1"].map((ip) => ({ ip }));
+    expect(clientsOf(asked, 0)).toEqual(["2001:db8::/64", "::1", "127.0.0.1"]);
+  });
+
   it("is what the production server tells Next, and what nobody else can tell it", () => {
     const from = (value: string) => {
       const request = new Request("http://localhost/", { headers: { [PEER_HEADER]: value } });

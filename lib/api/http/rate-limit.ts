@@ -177,7 +177,7 @@ export function peerFromHeader(value: string | null, secret: string): string | u
 const longestAddress = 45;
 const buckets = new LRUCache<string, string>({ max: 10_000 });
 
-/** IPv4 as it is (also when mapped into IPv6), IPv6 by its /64. */
+/** IPv4 as it is (also when mapped into IPv6), and so this machine's own address; IPv6 by its /64. */
 function addressBucket(address: string): string {
   if (address.length > longestAddress) return toBucket(address);
   const known = buckets.get(address);
@@ -190,7 +190,7 @@ function addressBucket(address: string): string {
 function toBucket(address: string): string {
   if (!ipaddr.isValid(address)) return "unknown";
   const parsed = ipaddr.process(address.replace(/%.*$/, ""));
-  if (parsed.kind() === "ipv4") return parsed.toString();
+  if (parsed.kind() === "ipv4" || parsed.range() === "loopback") return parsed.toString();
   const network = ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`);
   return `${network.toString()}/64`;
 }
