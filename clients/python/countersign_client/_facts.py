@@ -168,7 +168,7 @@ def _approval_rows(given: JsonObject, opened: Opened | None = None) -> list[tupl
         rows.append(("decided", "Approved by", said))
         known: Mapping[str, str] = {} if opened is None else opened.approvers
         each = [
-            f"{known.get(one.get('approver_id'), f'Person {number}')}{_place(one)}, by {way}{_list(one)}, {_time(one['verified_at'])}"
+            f"{known.get(one.get('approver_id'), f'{_nameless(way, is_test)} {number}')}{_place(one)}, by {way}{_list(one)}, {_time(one['verified_at'])}"
             for number, (one, way) in enumerate(zip(people, ways, strict=True), 1)
         ]
         rows.append(("people", "People", "; ".join(each)))
@@ -177,6 +177,10 @@ def _approval_rows(given: JsonObject, opened: Opened | None = None) -> list[tupl
     if limits:
         rows.append(("limits", "Limits", "; ".join(limits)))
     return [*rows, ("decided_at", "Decided", _time(signed["approved_at"]))]
+
+
+def _nameless(way: str, is_test: bool) -> str:
+    return "Test wallet" if is_test and way == "World ID" else "Person"
 
 
 def _place(approval: Any) -> str:

@@ -239,6 +239,14 @@ describe("who decided, in words", () => {
   });
 });
 
+it("calls a test wallet no person", () => {
+  const approvals = [{ type: "world_id", nullifier_hash: "0x1", verified_at: "2026-11-29T08:00:00.000Z" }];
+  const list = (environment: string) =>
+    listPeople(factsOfApproval(authorization({ approvals, environment })));
+  expect(list("local")).toEqual(["Test wallet 1, by World ID, 2026-11-29 08:00:00 UTC"]);
+  expect(list("production")).toEqual(["Person 1, by World ID, 2026-11-29 08:00:00 UTC"]);
+});
+
 describe("the facts of a request", () => {
   const asked = {
     action: "Pay the invoice",

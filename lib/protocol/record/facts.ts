@@ -315,9 +315,13 @@ export function describeTerms({
 }
 
 /** "Ada Example, by passkey, 2026-11-29 08:00:00 UTC" */
-const describePerson = ({ name, way, at, isDeputy, listSize }: DecidingPerson, index: number) =>
+const describePerson = (
+  { name, way, at, isDeputy, listSize }: DecidingPerson,
+  index: number,
+  isTest: boolean,
+) =>
   [
-    `${name ?? `Person ${index + 1}`}${isDeputy ? " as a deputy" : ""}`,
+    `${name ?? `${isTest && way === "World ID" ? "Test wallet" : "Person"} ${index + 1}`}${isDeputy ? " as a deputy" : ""}`,
     `by ${way}${listSize === undefined ? "" : ` in a list of ${listSize}`}`,
     ...(at === null ? [] : [readableTime(at)]),
   ].join(", ");
@@ -325,7 +329,7 @@ const describePerson = ({ name, way, at, isDeputy, listSize }: DecidingPerson, i
 export function listPeople({ decided }: Facts): string[] {
   if (decided.kind !== "people" || decided.people.every(({ name, at }) => name === null && at === null))
     return [];
-  return decided.people.map(describePerson);
+  return decided.people.map((one, index) => describePerson(one, index, decided.isTest));
 }
 
 const describeLimits = ({ terms, usableUntil }: Facts) =>
