@@ -45,6 +45,7 @@ test("registers an agent with a key from this browser, which never leaves it", a
   await page.getByLabel("I've stored the private key").check();
   await page.getByRole("button", { name: "Register agent" }).click();
   await expect(page.getByRole("heading", { name: slug })).toBeVisible();
+  await expect(page.getByText("Agent registered.")).toBeVisible();
   await expectGoodPage(page);
   await page.getByRole("navigation", { name: "Agent", exact: true }).getByText("Settings").click();
   await expect(page.getByText("Key proven")).toBeVisible();

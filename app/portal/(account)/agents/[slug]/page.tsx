@@ -17,6 +17,7 @@ import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { ButtonLink } from "#components/ui/button-link";
+import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { PageLink } from "#components/ui/page-link";
@@ -184,7 +185,8 @@ const tabs = [
 
 async function AgentPage({ params, searchParams }: PageProps) {
   const slug = decodeURIComponent((await params).slug);
-  const asksSettings = (await searchParams)["tab"] === "settings";
+  const query = await searchParams;
+  const asksSettings = query["tab"] === "settings";
   const path = `/portal/agents/${slug}`;
   const portal = await requirePortal(asksSettings ? `${path}?tab=settings` : path);
   const { context, person, membership } = portal;
@@ -208,6 +210,11 @@ async function AgentPage({ params, searchParams }: PageProps) {
           </>
         }
       />
+      {query["registered"] === undefined ? null : (
+        <div className="mb-5">
+          <Callout tone="pass" title="Agent registered." />
+        </div>
+      )}
       <nav aria-label="Agent" className="mb-5 flex gap-1 border-line border-b">
         {tabs
           .filter(({ act }) => mayAct(membership.role, act))

@@ -12,8 +12,8 @@ export async function registerAgent(_state: State, form: FormData): Promise<Stat
   let slug = "";
   const state = await runAction("operate", registerAgentForm, form, async ({ context, person }, input) => {
     slug = await registerOwnAgent(context, person, input);
-    return { message: "Agent registered.", result: null };
+    return { message: "", result: null };
   });
-  if (state.status === "done") redirect(`/portal/agents/${slug}`);
+  if (state.status === "done") redirect(`/portal/agents/${slug}?registered`);
   return state;
 }
