@@ -80,6 +80,9 @@ export function UnfinishedRequests({ rows, hasMore, sort, stop }: UnfinishedRequ
               <>
                 <TextLink href={`/portal/authorizations/${row.request_id}`}>Open the request</TextLink>
                 <span>
+                  For <TextLink href={`/portal/agents/${row.agent_slug}`}>{row.agent_slug}</TextLink>
+                </span>
+                <span>
                   Approved: {describeState(row)}. {describeRules(row)}.
                 </span>
               </>
@@ -90,6 +93,7 @@ export function UnfinishedRequests({ rows, hasMore, sort, stop }: UnfinishedRequ
             id: "agent",
             header: "Agent",
             isCut: true,
+            maxLines: "four-lines",
             width: "medium",
             cell: ({ agent_slug }) => agent_slug,
           },
