@@ -23,13 +23,17 @@ export class CannotStart extends Error {
 }
 
 const sayEveryMs = 5_000;
+/** A first start makes the database meanwhile. */
+const usualSeconds = 30;
 
-/** Says what the start waits for if that takes long, and says it again. */
+/** Says what the start waits for if that takes long, and says it again; as a warning only once it is unusual. */
 export async function logIfSlow<T>(what: string, work: Promise<T>): Promise<T> {
   const startMs = performance.now();
   const timer = setInterval(() => {
     const seconds = Math.round((performance.now() - startMs) / 1000);
-    logger.warn(`Countersign is starting: it has waited ${seconds} s for ${what}`);
+    logger[seconds > usualSeconds ? "warn" : "info"](
+      `Countersign is starting: it has waited ${seconds} s for ${what}`,
+    );
   }, sayEveryMs);
   try {
     return await work;

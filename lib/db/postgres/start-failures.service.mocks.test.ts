@@ -9,7 +9,7 @@ import { createTestDatabase, databaseKinds } from "#support/databases";
 import { explainDatabase, startLockKey } from "./first-connection";
 
 const written = vi.hoisted(() => [] as string[]);
-vi.mock("#lib/logger", () => ({ logger: { warn: (line: string) => void written.push(line) } }));
+vi.mock("#lib/logger", () => ({ logger: { info: (line: string) => void written.push(line) } }));
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
