@@ -30,6 +30,8 @@ export interface TestWitness {
   setClockAhead(seconds: number): void;
   /** How many checkpoints it was sent. */
   asked(): number;
+  /** Signs with this key too from now on; answers the entry of it. */
+  addKey(signer: Signer): string;
   /** Lines of other keys that it answers beside its own. */
   setOtherLines(lines: string): void;
   close(): Promise<void>;
@@ -44,7 +46,9 @@ interface Answer {
 const sizeAnswer = (size: number): Answer => ({ status: 409, body: `${size}\n`, type: "text/x.tlog.size" });
 
 export async function startTestWitness(name: string, signer: Signer): Promise<TestWitness> {
-  const key = makeVerifierKey(name, 4, signer.publicKey);
+  const toKey = ({ publicKey }: Signer) => makeVerifierKey(name, 4, publicKey);
+  const key = toKey(signer);
+  const signers = [signer];
   const logs = new Map<string, VerifierKey>();
   const seen: TestWitness["seen"] = new Map();
   let isDown = false;
@@ -70,8 +74,10 @@ export async function startTestWitness(name: string, signer: Signer): Promise<Te
     } else if (proof.length > 0) return { status: 422 };
     seen.set(origin, { size, root });
     const now = Math.floor(Date.now() / 1000) + aheadSeconds;
-    const line = await cosignCheckpoint(verdict.note.text, key, now, (bytes) => signer.sign(bytes));
-    return { status: 200, body: `${otherLines}${encodeSignatureLine(line)}` };
+    const lines = signers.map((one) =>
+      cosignCheckpoint(verdict.note.text, toKey(one), now, (bytes) => one.sign(bytes)),
+    );
+    return { status: 200, body: otherLines + (await Promise.all(lines)).map(encodeSignatureLine).join("") };
   }
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -105,6 +111,10 @@ export async function startTestWitness(name: string, signer: Signer): Promise<Te
       aheadSeconds = seconds;
     },
     asked: () => asked,
+    addKey: (other) => {
+      signers.push(other);
+      return `${encodeVerifierKey(toKey(other))} ${url}`;
+    },
     setOtherLines: (lines) => {
       otherLines = lines;
     },

@@ -160,7 +160,7 @@ interface Dependencies extends Pick<Context, "database" | "clock" | "random" | "
 
 export async function openTime({ env, isAsking, pool, ...shared }: Dependencies) {
   const { database, clock, random, logger } = shared;
-  if (env.WITNESSES?.witnesses.some(({ key }) => key.type === 6)) await loadMlDsa();
+  if (env.WITNESSES?.witnesses.some(({ keys }) => keys.some(({ type }) => type === 6))) await loadMlDsa();
   const witnesses = createWitnesses({
     database,
     policy: env.WITNESSES,

@@ -70,20 +70,21 @@ async function describeWitnesses({ settings, database }: LogContext, logVkey: st
   const { threshold, witnesses } = settings.WITNESSES;
   const { id } = await readOpenHead(database.db);
   const cosigned = await readCosignedSizes(database.db, id);
-  const describe = ({ key, url }: (typeof witnesses)[number]) => ({
+  const members = witnesses.flatMap(({ keys, url }) => keys.map((key) => ({ key, url })));
+  const describe = ({ key, url }: (typeof members)[number]) => ({
     name: key.name,
     vkey: encodeVerifierKey(key),
     url,
     cosigned_size: cosigned.get(key.name)?.size ?? null,
     cosigned_at: cosigned.get(key.name)?.cosignedAt?.toISOString() ?? null,
   });
-  const isPostQuantum = ({ key }: (typeof witnesses)[number]) => key.type === 6;
+  const isPostQuantum = ({ key }: (typeof members)[number]) => key.type === 6;
   return {
     threshold,
     policy: encodeWitnessPolicy(settings.WITNESSES, logVkey),
-    members: witnesses.filter((one) => !isPostQuantum(one)).map(describe),
+    members: members.filter((one) => !isPostQuantum(one)).map(describe),
     // Verifiers of 1.0.0 refuse a file whose `members` have a key of a type that they don't know.
-    post_quantum_members: witnesses.filter(isPostQuantum).map(describe),
+    post_quantum_members: members.filter(isPostQuantum).map(describe),
   };
 }
 

@@ -94,7 +94,7 @@ describe("a statement", () => {
     const before = await newest();
     await new Promise((done) => setTimeout(done, 1_100));
     const policy = {
-      witnesses: [{ key: witness.key, url: witness.entry.split(" ")[1] ?? "" }],
+      witnesses: [{ name: witness.key.name, keys: [witness.key], url: witness.entry.split(" ")[1] ?? "" }],
       quorum: { k: 0, of: [] },
       threshold: 1,
     };
@@ -215,7 +215,11 @@ describe("the source", () => {
     beacon.answer(round());
     const key = makeVerifierKey("w.example/1", 4, signerOf(22).publicKey);
     start({
-      policy: { witnesses: [{ key, url: "http://127.0.0.1:9" }], quorum: "w.example/1", threshold: 1 },
+      policy: {
+        witnesses: [{ name: key.name, keys: [key], url: "http://127.0.0.1:9" }],
+        quorum: "w.example/1",
+        threshold: 1,
+      },
     });
     await vi.waitFor(() => expect(fieldNow()).toMatchObject({ not_before: { type: "drand" } }), {
       timeout: 60_000,

@@ -47,7 +47,7 @@ async function addCosignatures(
 
 /** The newest checkpoint with enough cosignatures, and whether they are fresh; null if there is none. */
 async function findCosigned(executor: Executor, logId: number, { witnesses, quorum }: WitnessPolicySettings) {
-  const names = witnesses.map(({ key }) => key.name);
+  const names = witnesses.map(({ name }) => name);
   const [newest] = await executor
     .select({
       size: logCosignatures.size,
@@ -197,18 +197,18 @@ export async function keepNewestCosigned(
   { witnesses }: WitnessPolicySettings,
   now: Date,
 ): Promise<FoundBound | null> {
-  const keys = witnesses.map(({ key }) => key);
+  const keys = witnesses.flatMap((one) => one.keys);
   const head = await readOpenHead(executor);
   const newest = await readNewestLines(
     executor,
     head.id,
-    keys.map(({ name }) => name),
+    witnesses.map(({ name }) => name),
   );
   if (newest === null) return null;
   const addLines = (lines: string[]) => addNoteSignatures(newest.note, lines.flatMap(parseSignatureLines));
   const past = newest.lines.filter((line) => {
-    const [one] = readCosigners(addLines([line]), keys) ?? [];
-    return one !== undefined && one.timeMs <= now.getTime();
+    const signed = readCosigners(addLines([line]), keys) ?? [];
+    return signed.length > 0 && signed.every(({ timeMs }) => timeMs <= now.getTime());
   });
   if (past.length === 0) return null;
   const note = addLines(past);

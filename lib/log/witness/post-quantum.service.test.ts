@@ -179,7 +179,7 @@ describe("a witness of this type", () => {
   it("is accepted in a policy, and its cosignature is of this tree alone", async () => {
     await loadMlDsa();
     const policy = parseWitnessPolicy(`${encodeVerifierKey(witness)} https://witness.example; policy 1`);
-    expect(policy.witnesses[0]?.key).toEqual(witness);
+    expect(policy.witnesses[0]?.keys).toEqual([witness]);
     const signatures = cosign(text);
     expect(verifyCosignature({ text, signatures }, witness)).toBe(1_795_000_000);
     const other = text.replace("\n7\n", "\n8\n");

@@ -2,8 +2,14 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeVerifierKey } from "#lib/protocol/tlog/checkpoint";
+import { makeVerifierKey, type VerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { addCheckpoint } from "./witnesses";
+
+const toWitness = (port: number, key: VerifierKey) => ({
+  name: key.name,
+  keys: [key],
+  url: `http://127.0.0.1:${port}`,
+});
 
 it.each([403, 404])("a witness that doesn't know the log (%d) is given its key", async (status) => {
   const server = createServer((_incoming, outgoing) => outgoing.writeHead(status).end());
@@ -11,7 +17,7 @@ it.each([403, 404])("a witness that doesn't know the log (%d) is given its key",
   const { port } = server.address() as AddressInfo;
   const key = makeVerifierKey("witness.test/strange", 4, new Uint8Array(32));
   const request = { oldSize: 0, proof: [], checkpoint: "localhost/log\n1\nAA==\n\n" };
-  expect(await addCheckpoint({ url: `http://127.0.0.1:${port}`, key }, request)).toEqual({
+  expect(await addCheckpoint(toWitness(port, key), request)).toEqual({
     kind: "failed",
     problem: `it answered ${status}: give it this log's vkey, which /v1/pubkey shows`,
   });
@@ -44,7 +50,7 @@ describe("a witness that never ends its answer", () => {
   it("is cut off, and has failed", async () => {
     const { port } = server.address() as AddressInfo;
     const key = makeVerifierKey("witness.test/endless", 4, new Uint8Array(32));
-    const witness = { url: `http://127.0.0.1:${port}`, key };
+    const witness = toWitness(port, key);
     const request = { oldSize: 0, proof: [], checkpoint: "localhost/log\n1\nAA==\n\n" };
     expect(await addCheckpoint(witness, request)).toEqual({
       kind: "failed",

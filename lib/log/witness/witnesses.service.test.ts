@@ -1,6 +1,7 @@
 /** Checkpoints are cosigned by witnesses that check consistency for real, and the log never waits for them. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { parseEnv } from "#lib/env";
+import { readOpenHead } from "#lib/log/reading/reader";
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
 import {
@@ -19,6 +20,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { startReceiver } from "#support/webhook-receiver";
 import { startTestWitness, type TestWitness } from "#support/witness";
+import { readShownCheckpoint } from "./cosigned-checkpoints";
 import { createWitnesses } from "./witnesses";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
@@ -194,6 +196,37 @@ describe("witnesses", () => {
     first.setOtherLines("");
   });
 
+  it("sign with an old and a new key while they change it, and are asked and counted once", async () => {
+    const { database, logger, clock, keys } = test.app.context;
+    const { db } = database;
+    const changing = await startTestWitness("witness.test/changing", signerOf(21));
+    changing.follow(await keys.logVerifierKey("localhost:3000/log"));
+    const added = changing.addKey(signerOf(22));
+    const policy = parseWitnessPolicy(`${changing.entry}\n${added}\n${witnesses[2]?.entry}\npolicy 2`);
+    const both = policy.witnesses[0]?.keys ?? [];
+    const asking = createWitnesses({
+      ...{ database, policy, logger, clock, intervalSeconds: 60, onCosigned: () => {} },
+      gatherMs: 0,
+    });
+    asking.schedule();
+    const isShown = async (given: typeof policy) => {
+      const { note } = await readShownCheckpoint(db, await readOpenHead(db), given);
+      return both.map((key) => verifyCosignature(parseNote(note), key) !== undefined);
+    };
+    const isMet = async (k: number) => {
+      const rows = await test.query(
+        "SELECT FROM log_cosignatures GROUP BY size HAVING meets_quorum(array_agg(witness), $1::text::jsonb)",
+        [JSON.stringify({ k, of: ["witness.test/changing", "witness.test/w13"] })],
+      );
+      return rows.rows.length > 0;
+    };
+    await vi.waitFor(async () => expect(await isShown(policy)).toEqual([true, true]), { timeout: 60_000 });
+    expect(changing.asked()).toBe(1);
+    expect([await isMet(1), await isMet(2)]).toEqual([true, false]);
+    await asking.close();
+    await changing.close();
+  });
+
   it("stop the start on a database that holds less than they have cosigned, or another history", async () => {
     const fewer = startTestApp(anyKind, settings);
     await expect(fewer).rejects.toThrow(/refuses to sign.*witness.test\/w11 has cosigned size \d+/s);
@@ -224,9 +257,7 @@ describe("witnesses", () => {
     const entries = witnesses.map(({ entry }) => entry);
     const parsed = parseWitnessPolicy(`# ours\n${entries.join(" ; ")}\npolicy 2\n`);
     expect(parsed.threshold).toBe(2);
-    expect(parsed.witnesses.map(({ key: { name } }) => name)).toEqual(
-      witnesses.map(({ key: { name } }) => name),
-    );
+    expect(parsed.witnesses.map(({ name }) => name)).toEqual(witnesses.map(({ key: { name } }) => name));
     expect(parseVerifierKey(witnesses[0]?.vkey ?? "").type).toBe(4);
   });
 });

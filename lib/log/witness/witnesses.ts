@@ -32,7 +32,7 @@ import { readCosignedSizes } from "./cosigned-checkpoints";
 /* The client's side of a witness (c2sp.org/tlog-witness): `POST <prefix>/add-checkpoint`. */
 
 export type WitnessAnswer =
-  | { kind: "cosigned"; line: string; timeSeconds: number }
+  | { kind: "cosigned"; lines: string; timesSeconds: number[] }
   /** The size at which the witness knows the log, if it says so: the request named another size or root. */
   | { kind: "conflict"; size: number | null }
   | { kind: "failed"; problem: string };
@@ -43,19 +43,23 @@ const maxAnswerBytes = 100_000;
 /** It knows no log of this origin, or the log by another key (c2sp.org/tlog-witness). */
 const unknownLog = ": give it this log's vkey, which /v1/pubkey shows";
 
-function readCosignature(checkpoint: string, { key }: Witness, body: string): WitnessAnswer {
+/** Lines of all keys that it signs with. */
+function readCosignatures(checkpoint: string, { keys }: Witness, body: string): WitnessAnswer {
   const note = parseNote(addNoteSignatures(checkpoint, parseSignatureLines(body)));
-  const timeSeconds = verifyCosignature(note, key);
-  if (timeSeconds === undefined) return { kind: "failed", problem: "its cosignature does not verify" };
-  const [own] = findSignatures(note, key);
-  if (own === undefined) return { kind: "failed", problem: "it did not cosign" };
-  return { kind: "cosigned", line: encodeSignatureLine(own), timeSeconds };
+  const signing = keys.filter((key) => findSignatures(note, key).length > 0);
+  if (signing.length === 0) return { kind: "failed", problem: "it did not cosign" };
+  const times = signing.map((key) => verifyCosignature(note, key));
+  const timesSeconds = times.filter((time) => time !== undefined);
+  if (timesSeconds.length < times.length)
+    return { kind: "failed", problem: "its cosignature does not verify" };
+  const own = signing.flatMap((key) => findSignatures(note, key).slice(0, 1));
+  return { kind: "cosigned", lines: own.map(encodeSignatureLine).join(""), timesSeconds };
 }
 
 async function readAnswer(response: Response, witness: Witness, checkpoint: string): Promise<WitnessAnswer> {
   const body = await readTextAtMost(response, maxAnswerBytes);
   if (body === null) return { kind: "failed", problem: "its answer is too long" };
-  if (response.status === 200) return readCosignature(checkpoint, witness, body);
+  if (response.status === 200) return readCosignatures(checkpoint, witness, body);
   if (response.status === 409) {
     const isSize = response.headers.get("content-type") === "text/x.tlog.size";
     return { kind: "conflict", size: isSize ? parseDecimal(body.trimEnd()) : null };
@@ -74,7 +78,7 @@ export async function addCheckpoint(witness: Witness, request: AddCheckpointRequ
       redirect: "error",
       signal: AbortSignal.timeout(timeoutMs),
     });
-    if (witness.key.type === 6) await loadMlDsa();
+    if (witness.keys.some(({ type }) => type === 6)) await loadMlDsa();
     return await readAnswer(response, witness, request.checkpoint);
   } catch (error) {
     return { kind: "failed", problem: error instanceof Error ? error.message : String(error) };
@@ -102,10 +106,15 @@ interface Options {
 
 type RoundResult = "cosigned" | "failed" | "later" | { forked: string };
 
-async function storeCosignature({ db }: Database, head: Head, { key }: Witness, line: string): Promise<void> {
+async function storeCosignatures(
+  { db }: Database,
+  head: Head,
+  { name }: Witness,
+  line: string,
+): Promise<void> {
   await db
     .insert(logCosignatures)
-    .values({ log_id: head.id, size: head.size, witness: key.name, line })
+    .values({ log_id: head.id, size: head.size, witness: name, line })
     .onConflictDoUpdate({
       target: [logCosignatures.log_id, logCosignatures.size, logCosignatures.witness],
       set: { renewed_line: line, renewed_at: sql`now()` },
@@ -116,7 +125,7 @@ function describeFork(witness: Witness, head: Head, size: number): { forked: str
   const held = `${head.origin} at size ${head.size} (root ${hexEncode(head.root)})`;
   const problem = size === head.size ? "another root of the same size" : `size ${size}`;
   return {
-    forked: `the database holds ${held}, but the witness ${witness.key.name} has cosigned ${problem}.`,
+    forked: `the database holds ${held}, but the witness ${witness.name} has cosigned ${problem}.`,
   };
 }
 
@@ -124,11 +133,12 @@ function describeFork(witness: Witness, head: Head, size: number): { forked: str
  * A cosignature is a time as well. A witness whose clock is wrong would have honest statements contradict it, so what
  * it says does not count. Times are whole seconds.
  */
-function findClockProblem(timeSeconds: number, sentAt: Date, answeredAt: Date): string | null {
-  const isEarly = timeSeconds < Math.floor(sentAt.getTime() / 1000) - 1;
-  const isLate = timeSeconds > answeredAt.getTime() / 1000 + 2;
-  if (!isEarly && !isLate) return null;
-  const difference = timeSeconds - Math.floor(answeredAt.getTime() / 1000);
+function findClockProblem(timesSeconds: readonly number[], sentAt: Date, answeredAt: Date): string | null {
+  const isEarly = (time: number) => time < Math.floor(sentAt.getTime() / 1000) - 1;
+  const isLate = (time: number) => time > answeredAt.getTime() / 1000 + 2;
+  const wrong = timesSeconds.find((time) => isEarly(time) || isLate(time));
+  if (wrong === undefined) return null;
+  const difference = wrong - Math.floor(answeredAt.getTime() / 1000);
   return `its clock differs from this machine's by ${difference} seconds`;
 }
 
@@ -145,14 +155,15 @@ async function cosign(
     const proof = await proveConsistency(oldSize, head.size, tileReader(database.db, head.id));
     const sentAt = clock();
     const answer = await addCheckpoint(witness, { oldSize, proof, checkpoint: head.checkpoint });
-    const problem = answer.kind === "cosigned" ? findClockProblem(answer.timeSeconds, sentAt, clock()) : null;
+    const problem =
+      answer.kind === "cosigned" ? findClockProblem(answer.timesSeconds, sentAt, clock()) : null;
     if (answer.kind === "cosigned" && problem === null) {
-      await storeCosignature(database, head, witness, answer.line);
+      await storeCosignatures(database, head, witness, answer.lines);
       return "cosigned";
     }
     if (answer.kind !== "conflict") {
       const why = answer.kind === "failed" ? answer.problem : problem;
-      logger.warn({ witness: witness.key.name, problem: why }, "a witness did not cosign");
+      logger.warn({ witness: witness.name, problem: why }, "a witness did not cosign");
       return "failed";
     }
     const known = answer.size ?? oldSize;
@@ -164,8 +175,8 @@ async function cosign(
 }
 
 /** Public witnesses serve many logs, and are asked by one process at a time. */
-async function mayAsk({ database, intervalSeconds }: Options, { key }: Witness): Promise<boolean> {
-  return intervalSeconds === 0 || takeLease(database.db, `witness ${key.name}`, intervalSeconds);
+async function mayAsk({ database, intervalSeconds }: Options, { name }: Witness): Promise<boolean> {
+  return intervalSeconds === 0 || takeLease(database.db, `witness ${name}`, intervalSeconds);
 }
 
 /** `isStart`: whatever the turns say, because nothing is signed before they have answered. */
@@ -173,7 +184,7 @@ async function runRound(options: Options, witness: Witness, isStart: boolean): P
   if (!isStart && !(await mayAsk(options, witness))) return "later";
   const { db } = options.database;
   const known = await readCosignedSizes(db, (await readOpenHead(db)).id);
-  return cosign(options, witness, known.get(witness.key.name)?.size ?? 0);
+  return cosign(options, witness, known.get(witness.name)?.size ?? 0);
 }
 
 /** The rounds of one witness: one that is slow holds up no other's. */
@@ -194,7 +205,7 @@ function createRounds(options: Options, witness: Witness) {
         logger.error({ problem: result.forked }, "a witness contradicts the log");
     } catch (error) {
       isRetryNeeded = true;
-      logger.warn({ err: error, witness: witness.key.name }, "a witness could not be asked");
+      logger.warn({ err: error, witness: witness.name }, "a witness could not be asked");
     }
     running = null;
     if (isDirty) startAfter(gatherMs);

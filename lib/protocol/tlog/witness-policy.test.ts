@@ -54,7 +54,42 @@ describe("a policy", () => {
     }
   });
 
+  const key = (name: string, n: number) => encodeVerifierKey(makeVerifierKey(name, 4, publicKeyOf(n)));
+  const changing = [5, 6].map((n) => `${key("w.test/5", n)} https://w.test/5`);
+  const asPolicy = changing.map((one, i) => `witness K${i} ${one}`).join("\n");
+
+  it("counts a witness once that changes its key, and names its keys when it is published", () => {
+    const short = parseWitnessPolicy(`${changing.join(";")}; ${vkeyOf(1)} https://w.test/1; policy 2`);
+    const long = parseWitnessPolicy(
+      `${asPolicy}\n${witness("A", 1)}\ngroup K any K0 K1\ngroup both all K A\nquorum both`,
+    );
+    const quorum = { k: 2, of: ["w.test/5", "w.test/1"] };
+    for (const settings of [short, long]) {
+      expect(settings).toMatchObject({ quorum, threshold: 2 });
+      expect(settings.witnesses.map(({ name, keys }) => [name, keys.length])).toEqual([
+        ["w.test/5", 2],
+        ["w.test/1", 1],
+      ]);
+      const published = encodeWitnessPolicy(settings, vkeyOf(9, 1));
+      expect(published).toContain("\ngroup w.test/5 any w.test/5+1 w.test/5+2\n");
+      expect(parseWitnessPolicy(published.replaceAll(/^(witness .*)$/gm, "$1 https://w.test"))).toMatchObject(
+        {
+          quorum,
+        },
+      );
+    }
+    const alone = parseWitnessPolicy(`${asPolicy}\ngroup K any K0 K1\nquorum K`);
+    expect(alone).toMatchObject({ quorum: "w.test/5", threshold: 1 });
+  });
+
   it.each([
+    [`${changing.join("\n")}\npolicy 2`, /policy 2 of 1 cannot be met/],
+    [`${changing[0]}/\n${key("w.test/5", 6)} https://else.test\npolicy 1`, /w.test\/5: .* one address/],
+    [`${asPolicy}\ngroup G 2 K0 K1\nquorum G`, /w.test\/5: its keys must be in a group of their own/],
+    [`${asPolicy}\ngroup G all K0 K1\nquorum G`, /in a group of their own/],
+    [`${asPolicy}\n${witness("A", 1)}\ngroup G any K0 K1 A\nquorum G`, /in a group of their own/],
+    [`${asPolicy}\ngroup G any K0\ngroup H any K1\ngroup I 2 G H\nquorum I`, /in a group of their own/],
+    [`${asPolicy}\nquorum K0`, /in a group of their own/],
     ["quorum X", /X is not defined/],
     [`${witness("A", 1)}\nquorum A\nquorum A`, /quorum is given twice/],
     [`${witness("A", 1)}\n${witness("A", 2)}\nquorum A`, /A is named twice/],

@@ -10,13 +10,23 @@
  *     witness X1 witness.example/w1+3c1f2a9b+BI… https://witness.example/w1
  *     group X any X1 X2
  *     quorum X
+ *
+ * While a witness changes its key, both are named, in the short form as two entries of one address, in a policy as a group of
+ * their own:
+ *
+ *     group X1 any X1-old X1-new
+ *
+ * It counts once, whichever of them it signs with.
  */
 import { fewestFor, type Quorum } from "#lib/protocol/approval/assign-groups";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { encodeVerifierKey, parseDecimal, parseVerifierKey, type VerifierKey } from "./checkpoint";
 
 export interface Witness {
-  key: VerifierKey;
+  /** Name of each of its keys. */
+  name: string;
+  /** Several while it changes its key. */
+  keys: VerifierKey[];
   /** The submission prefix, without a slash at its end. */
   url: string;
 }
@@ -28,7 +38,12 @@ export interface WitnessPolicySettings {
   threshold: number;
 }
 
-function parseWitness(vkey: string, url: string): Witness {
+interface NamedKey {
+  key: VerifierKey;
+  url: string;
+}
+
+function parseWitness(vkey: string, url: string): NamedKey {
   const key = parseVerifierKey(vkey);
   if (key.type === 1) throw new RangeError(`${key.name}: a witness has a key of type 4 or 6`);
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
@@ -45,55 +60,87 @@ export function parseWitnessPolicy(text: string): WitnessPolicySettings {
     .map((entry) => entry.split(/[ \t]+/));
   const isPolicy = entries.some(([first]) => first === "quorum");
   const { witnesses, quorum } = isPolicy ? readPolicy(entries) : readShort(entries);
-  const names = new Set(witnesses.map(({ key }) => key.name));
-  const keys = new Set(witnesses.map(({ key }) => key.publicKey.join()));
-  if (names.size < witnesses.length || keys.size < witnesses.length)
-    throw new RangeError("a witness is named twice");
   return { witnesses, quorum, threshold: fewestFor(quorum) };
 }
 
 type Parsed = Pick<WitnessPolicySettings, "witnesses" | "quorum">;
 
+function groupKeys(named: readonly NamedKey[]): Witness[] {
+  const keys = new Set(named.map(({ key }) => key.publicKey.join()));
+  if (keys.size < named.length) throw new RangeError("a key is named twice");
+  const witnesses = new Map<string, Witness>();
+  for (const { key, url } of named) {
+    const { name } = key;
+    const known = witnesses.get(name);
+    if (known !== undefined && known.url !== url)
+      throw new RangeError(`${name}: the keys of a witness have one address`);
+    if (known === undefined) witnesses.set(name, { name, keys: [key], url });
+    else known.keys.push(key);
+  }
+  return [...witnesses.values()];
+}
+
 function readShort(entries: string[][]): Parsed {
-  const witnesses: Witness[] = [];
+  const named: NamedKey[] = [];
   let threshold: number | null = null;
   for (const words of entries) {
     const [first = "", second = "", ...rest] = words;
     if (second === "" || rest.length > 0)
       throw new RangeError(`"${words.join(" ")}" is neither "<vkey> <url>" nor "policy <k>"`);
-    if (first !== "policy") witnesses.push(parseWitness(first, second));
+    if (first !== "policy") named.push(parseWitness(first, second));
     else if (threshold !== null) throw new RangeError("the policy is given twice");
     else threshold = parseDecimal(second);
   }
+  const witnesses = groupKeys(named);
   if (witnesses.length === 0) throw new RangeError("there is no witness");
   if (threshold === null)
     throw new RangeError(`"policy <k>" is missing: how many of the ${witnesses.length} must cosign`);
   if (threshold > witnesses.length)
     throw new RangeError(`policy ${threshold} of ${witnesses.length} cannot be met`);
-  return { witnesses, quorum: { k: threshold, of: witnesses.map(({ key }) => key.name) } };
+  return { witnesses, quorum: { k: threshold, of: witnesses.map(({ name }) => name) } };
 }
 
+type KeyQuorum = VerifierKey | { k: number; of: KeyQuorum[] };
+
 interface PolicyState {
-  witnesses: Witness[];
+  keys: NamedKey[];
   /** By the names of the policy; a member that is in a group already is `used`. */
-  named: Map<string, Quorum>;
+  named: Map<string, KeyQuorum>;
   used: Set<string>;
-  quorum: Quorum | null;
+  quorum: KeyQuorum | null;
+}
+
+/** Names in place of keys. Throws RangeError if a witness could count once for each of its keys. */
+function nameWitnesses(quorum: KeyQuorum, witnesses: readonly Witness[]): Quorum {
+  const isOwnGroup = ({ keys }: Witness) =>
+    keys.length > 1 &&
+    "of" in quorum &&
+    quorum.k === 1 &&
+    quorum.of.length === keys.length &&
+    keys.every((key) => quorum.of.includes(key));
+  const own = witnesses.find(isOwnGroup);
+  if (own !== undefined) return own.name;
+  if ("of" in quorum) return { k: quorum.k, of: quorum.of.map((one) => nameWitnesses(one, witnesses)) };
+  const { name } = quorum;
+  if (witnesses.some((one) => one.name === name && one.keys.length > 1))
+    throw new RangeError(`${name}: its keys must be in a group of their own, with "any"`);
+  return name;
 }
 
 /** A line can only name what the lines before it define. */
 function readPolicy(entries: string[][]): Parsed {
-  const state: PolicyState = { witnesses: [], named: new Map(), used: new Set(), quorum: null };
+  const state: PolicyState = { keys: [], named: new Map(), used: new Set(), quorum: null };
   for (const words of entries) {
     const [kind = "", ...rest] = words;
     const read = policyLines[kind];
     if (read === undefined) throw new RangeError(`"${words.join(" ")}" is no line of a policy`);
     read(state, rest);
   }
-  const { witnesses, quorum } = state;
+  const { keys, quorum } = state;
   if (quorum === null) throw new RangeError("the quorum is missing");
-  if (witnesses.length === 0) throw new RangeError("there is no witness");
-  return { witnesses, quorum };
+  if (keys.length === 0) throw new RangeError("there is no witness");
+  const witnesses = groupKeys(keys);
+  return { witnesses, quorum: nameWitnesses(quorum, witnesses) };
 }
 
 const policyLines: Record<string, (state: PolicyState, words: string[]) => void> = {
@@ -101,8 +148,8 @@ const policyLines: Record<string, (state: PolicyState, words: string[]) => void>
   log: (_, [vkey = ""]) => void parseVerifierKey(vkey),
   witness: (state, [name = "", vkey = "", url = ""]) => {
     const witness = parseWitness(vkey, url);
-    define(state, name, witness.key.name);
-    state.witnesses.push(witness);
+    define(state, name, witness.key);
+    state.keys.push(witness);
   },
   group: (state, [name = "", count = "", ...members]) => {
     const of = members.map((member) => {
@@ -120,22 +167,29 @@ const policyLines: Record<string, (state: PolicyState, words: string[]) => void>
   },
 };
 
-function define({ named }: PolicyState, name: string, quorum: Quorum): void {
+function define({ named }: PolicyState, name: string, quorum: KeyQuorum): void {
   if (name === "" || name === "none" || named.has(name)) throw new RangeError(`${name} is named twice`);
   named.set(name, quorum);
 }
 
-function find({ named }: PolicyState, name: string): Quorum {
+function find({ named }: PolicyState, name: string): KeyQuorum {
   const quorum = named.get(name);
   if (quorum === undefined) throw new RangeError(`${name} is not defined on a line before`);
   return quorum;
 }
 
-export function encodeWitnessPolicy({ witnesses, quorum }: WitnessPolicySettings, logVkey: string): string {
-  const lines = [
-    `log ${logVkey}`,
-    ...witnesses.map(({ key }) => `witness ${key.name} ${encodeVerifierKey(key)}`),
+function encodeWitness({ name, keys }: Witness): string[] {
+  if (keys.length === 1) return keys.map((key) => `witness ${name} ${encodeVerifierKey(key)}`);
+  // No witness has a name with a plus sign.
+  const named = keys.map((key, i) => ({ key, own: `${name}+${i + 1}` }));
+  return [
+    ...named.map(({ key, own }) => `witness ${own} ${encodeVerifierKey(key)}`),
+    `group ${name} any ${named.map(({ own }) => own).join(" ")}`,
   ];
+}
+
+export function encodeWitnessPolicy({ witnesses, quorum }: WitnessPolicySettings, logVkey: string): string {
+  const lines = [`log ${logVkey}`, ...witnesses.flatMap(encodeWitness)];
   let groups = 0;
   const write = (member: Quorum): string => {
     if (typeof member === "string") return member;

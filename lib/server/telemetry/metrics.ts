@@ -131,7 +131,7 @@ function labelOfAddress(url: string): string {
 
 async function readDatabase({ database, settings }: Context): Promise<Reading[]> {
   const { WITNESSES: policy, TSA_URLS: tsas } = settings;
-  const witnesses = policy?.witnesses.map(({ key }) => key.name) ?? [];
+  const witnesses = policy?.witnesses.map(({ name }) => name) ?? [];
   const quorum = policy === undefined ? null : JSON.stringify(policy.quorum);
   const labelOf = new Map<string, string | undefined>(
     ofDatabase.map(({ name, labels }) => [name, labels[0]]),

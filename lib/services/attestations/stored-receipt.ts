@@ -164,7 +164,7 @@ async function read({ database }: Reader, text: string, id: string, ...policy: u
 }
 
 const buildPolicyParameters = ({ witnesses, quorum }: WitnessPolicySettings) => [
-  arrayLiteral(witnesses.map(({ key }) => key.name)),
+  arrayLiteral(witnesses.map(({ name }) => name)),
   JSON.stringify(quorum),
 ];
 

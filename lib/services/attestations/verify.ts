@@ -187,7 +187,7 @@ async function verifyStored(
     keys: (await context.keys.published()).map((key) => ({ ...key, isRevoked: key.status === "revoked" })),
     logKey: await context.keys.logVerifierKey(made.log.origin),
     verifySignature: verifyAndRemember,
-    witnesses: context.settings.WITNESSES?.witnesses.map((witness) => witness.key) ?? [],
+    witnesses: context.settings.WITNESSES?.witnesses.flatMap(({ keys }) => keys) ?? [],
     timeAuthorities: context.timeAuthorities,
     verifyTimeStamp: rememberTimeStamps,
   };

@@ -60,7 +60,8 @@ function judgeCosigned(subject: Subject, named: CosignedBound, note: string | nu
   const witnessed = readCosigners(note, trust.witnesses ?? [], subject.verify);
   if (witnessed === undefined) return without(fail("cosignature_invalid"));
   if (witnessed.length === 0) return without(skip("time_untrusted"));
-  return judgeAfter(subject, { timeMs: earliest(witnessed), by: witnessed.map(({ name }) => name) });
+  const by = [...new Set(witnessed.map(({ name }) => name))];
+  return judgeAfter(subject, { timeMs: earliest(witnessed), by });
 }
 
 function isAbout(note: string, { origin, size }: CosignedBound): boolean {
