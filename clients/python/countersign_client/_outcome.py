@@ -38,7 +38,9 @@ def read_outcome(result: object) -> Outcome:
     ``error``."""
     results = list(cast("Iterable[object]", result)) if isinstance(result, (list, tuple)) else [result]
     try:
-        return "failed" if any(_is_tool_error(report) for one in results for report in _list_reports(one)) else "completed"
+        if any(_is_tool_error(report) for one in results for report in _list_reports(one)):
+            return "failed"
+        return "started" if _is_task(result) else "completed"
     except Exception:  # noqa: BLE001
         # A property of the result's own.
         return "unknown"
@@ -48,6 +50,13 @@ def _list_reports(result: object) -> list[object]:
     """LangGraph's ToolNode and Command hold messages."""
     held = (_member(result, "messages"), _member(_member(result, "update"), "messages"))
     return [result, *(one for messages in held if isinstance(messages, list) for one in cast("list[object]", messages))]
+
+
+def _is_task(result: object) -> bool:
+    """MCP's answer to a call that goes on as a task, in the protocol of 2025 and as its later extension."""
+    task = _member(result, "task")
+    ids = (_member(task, "taskId"), _member(task, "task_id"))
+    return _member(result, "resultType") == "task" or any(isinstance(one, str) for one in ids)
 
 
 def _is_tool_error(report: object) -> bool:

@@ -275,10 +275,13 @@ describe("a gate before an MCP server", () => {
         signal?.addEventListener("abort", () => reject(signal.reason)),
       );
     let waitedMs = 0;
+    const cancelled: string[] = [];
     const service = openService({
       baseUrl: "https://countersign.example",
-      fetch: async (_url, { method, signal } = {}) =>
-        method === "GET" ? untilEnded(signal) : Response.json({ ...asked, approval_url }),
+      fetch: async (url, { method, signal } = {}) => {
+        if (method === "DELETE") cancelled.push(new URL(String(url)).pathname);
+        return method === "GET" ? untilEnded(signal) : Response.json({ ...asked, approval_url });
+      },
       runtime: {
         sleep: async (ms, signal) => {
           if (waitedMs >= 600_000) await untilEnded(signal);
@@ -319,6 +322,20 @@ describe("a gate before an MCP server", () => {
       },
     ]);
     expect(sent.map(({ method }) => method)).toEqual(["tools/list"]);
+    expect(cancelled).toEqual([]);
+    await gate.close();
+    expect(cancelled, "nobody can make the call again").toEqual(["/v1/authorize/areq_1"]);
+  });
+
+  it("refuses arguments that are no object, which neither a pattern nor a person reads", () => {
+    const answers: McpMessage[] = [];
+    const { gate, sent } = open({}, (message) => void answers.push(message));
+    const params = { name: "shell", arguments: ["git push"] };
+    gate.fromClient({ id: 1, method: "tools/call", params });
+    expect(answers).toEqual([
+      { id: 1, error: { code: -32_602, message: "a tool's arguments are an object" } },
+    ]);
+    expect(sent).toEqual([]);
   });
 
   it("passes on that the client cancels a call which the server has begun", async () => {

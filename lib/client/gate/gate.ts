@@ -50,7 +50,16 @@ import { amendInputs, showInputs } from "./shown-inputs";
 export type Outcome = "completed" | "failed" | "started" | "unknown";
 
 type Reported =
-  | { [name in "isError" | "status" | "tool_call_id" | "messages" | "update"]?: unknown }
+  | {
+      [name in
+        | "isError"
+        | "status"
+        | "tool_call_id"
+        | "messages"
+        | "update"
+        | "task"
+        | "resultType"]?: unknown;
+    }
   | null
   | undefined;
 
@@ -66,11 +75,17 @@ const listReports = (result: Reported): Reported[] => [
 const isToolError = (report: Reported): boolean =>
   report?.isError === true || (report?.status === "error" && typeof report.tool_call_id === "string");
 
+/** MCP's answer to a call that goes on as a task, in the protocol of 2025 and as its later extension. */
+const isTask = (result: Reported): boolean =>
+  result?.resultType === "task" ||
+  typeof (result?.task as { taskId?: unknown } | undefined)?.taskId === "string";
+
 /** Results by which tools report errors that they handled: MCP's `isError`, LangChain's messages of status `error`. */
 export function readOutcome(result: unknown): Outcome {
   try {
     const reports = (Array.isArray(result) ? list(result) : [result as Reported]).flatMap(listReports);
-    return reports.some(isToolError) ? "failed" : "completed";
+    if (reports.some(isToolError)) return "failed";
+    return isTask(result as Reported) ? "started" : "completed";
   } catch {
     // A getter of the result's own.
     return "unknown";

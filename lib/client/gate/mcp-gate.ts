@@ -113,6 +113,8 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   const rounds = new Map<string, Call>();
   const equal = new Map<string, Set<number>>();
   const working = new Map<Promise<void>, Call>();
+  /** Requests of calls that were answered before anybody decided. */
+  const undecided = new Set<string>();
   let made = 0;
   let opensLinks = false;
 
@@ -239,10 +241,14 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     const { input } = call;
     try {
       const { request } = await askOnce(service, action, input);
+      undecided.delete(request.request_id);
       if (request.status === "pending") {
         const isDecided = await showAndWait(call, request);
         if (call.isGone) return;
-        if (!isDecided) return refuse(call, pendingText(request));
+        if (!isDecided) {
+          undecided.add(request.request_id);
+          return refuse(call, pendingText(request));
+        }
       }
       const run = (copy: JsonObject) => runCall(call, copy);
       const { result, attestation, authorization } = await gate(
@@ -396,7 +402,12 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   function readCall(message: McpMessage): void {
     const { id = "", params = {} } = message;
     const tool = String(params["name"]);
-    const input = isJsonObject(params["arguments"] ?? null) ? (params["arguments"] as JsonObject) : {};
+    const { arguments: input = {} } = params;
+    if (!isJsonObject(input)) {
+      const error = { code: -32_602, message: "a tool's arguments are an object" };
+      ends.toClient({ id, error });
+      return;
+    }
     const state = String(params["requestState"]);
     const begun = rounds.get(state);
     if (begun !== undefined) {
@@ -459,13 +470,15 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       const judged = await judge(message);
       if (!held.delete(id)) ends.toClient(judged);
     },
-    /** The client has gone: what it waits for can't run any more. Resolves when that is cancelled and attested. */
+    /** The client has gone: what it waits for, or would ask for again, can't run any more. Resolves when that is cancelled and attested. */
     async close(): Promise<void> {
       for (const call of working.values()) {
         call.isGone = true;
         call.ended.abort(new Error("The client has gone."));
       }
-      await Promise.allSettled(working.keys());
+      const limit = AbortSignal.timeout(progressMs);
+      const cancelled = [...undecided].map((id) => cancelAmended(service, id, limit));
+      await Promise.allSettled([...working.keys(), ...cancelled]);
     },
   };
 }
