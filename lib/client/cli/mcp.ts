@@ -12,6 +12,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
+import { mcpServerName } from "#lib/protocol/record/title";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { maskSecrets } from "#lib/protocol/text/mask-secrets";
@@ -128,7 +129,7 @@ async function runGate(
   /** Approved are the arguments alone where they may be changed: the server is in the attestation. */
   function describeChangeable(input: JsonObject, schema: JsonValue | undefined) {
     const amendable = isJsonObject(schema ?? null) ? listAmendable(line.values.amendable ?? [], input) : [];
-    if (amendable.length === 0) return { context: { server } };
+    if (amendable.length === 0) return { context: { [mcpServerName]: server } };
     return { amendable, schema: (value: unknown) => ends.requireValid(schema as JsonObject, value) };
   }
   const gate = createMcpGate(

@@ -42,6 +42,8 @@ it.each([
   [{ command: "ls", sql: "DROP TABLE users" }, "ls · DROP TABLE users"],
   [{ query: "SELECT 1", sql: "DROP TABLE users" }, "SELECT 1 · DROP TABLE users"],
   [{ server: "a", sql: "DROP TABLE users" }, "a · DROP TABLE users"],
+  [{ "MCP server": "npx bank-server", amount: "5" }, "5"],
+  [{ "MCP server": "npx bank-server" }, bash.action],
   [{ command: "sudo", args: '["rm","-rf","data"]' }, "sudo · rm -rf data"],
   [{ file_path: "a.ts", content: "let a;", run: "rm -rf data" }, "a.ts · rm -rf data"],
   [{ command: "make", description: "Build it", cwd: "/My files", timeout: "9", lines: "[1,5]" }, "make"],

@@ -59,9 +59,14 @@ const readName = (name: string) =>
 const mayRun = (context: Context, name: string) =>
   !besides.includes(readName(name)) && /\S\s+\S|^[[{].*"/s.test(joinParts(context, name));
 
-/** Details that aren't empty, each by its first part. */
+/** Detail that the gate before an MCP server puts beside the arguments. */
+export const mcpServerName = "MCP server";
+
+/** Arguments that aren't empty, each by its first part. */
 function listGiven(context: Context): string[] {
-  const given = Object.keys(context).filter((name) => (context[name] ?? "").trim() !== "");
+  const given = Object.keys(context).filter(
+    (name) => name !== mcpServerName && (context[name] ?? "").trim() !== "",
+  );
   return given.filter((name) => listParts(given, name)[0] === name);
 }
 
