@@ -36,7 +36,7 @@ const rows: readonly Row[] = [
     amount: "5",
     tone: "pass",
     state: "Approved",
-    decided: "Rule small-amounts allowed it",
+    decided: "Rule small-amounts allowed it. Nobody was asked.",
   },
   {
     what: "git push origin production",
@@ -44,7 +44,7 @@ const rows: readonly Row[] = [
     amount: null,
     tone: "fail",
     state: "Denied",
-    decided: "Ana, by passkey",
+    decided: "Ana",
   },
 ];
 

@@ -31,6 +31,8 @@ export interface AuthorizationRow {
   readonly payee: string | null;
   readonly tool: string | null;
   readonly decided_by: Decider | null;
+  /** Enrolled approvers who approved, or the one who denied. */
+  readonly decidedNames: readonly string[];
   readonly created_at: string;
   readonly expires_at: string;
   readonly decided_at: string | null;
@@ -83,12 +85,16 @@ export const RequestTitle = ({ row: { action, title, payee, tool }, href }: Requ
   </>
 );
 
-/** Approvals so far, or what decided without people; nothing if it ended without the approvals. */
-function Given({ row: { status, decided_by, approvals } }: { readonly row: AuthorizationRow }) {
+/** People by name if they are enrolled, else approvals so far, or what decided without people; nothing if nobody did. */
+function DecidedBy({ row }: { readonly row: AuthorizationRow }) {
+  const { status, decided_by, decidedNames, approvals } = row;
   const unasked = describeUnasked(decided_by, status);
   if (unasked !== null) return <AgentText value={unasked} hideWarnings />;
-  if (status === "denied" || status === "cancelled" || status === "expired") return null;
-  return `${approvals.given} of ${formatCount(approvals.required, "approval")}`;
+  if (status === "cancelled" || status === "expired") return null;
+  const given = `${approvals.given} of ${formatCount(approvals.required, "approval")}`;
+  if (status === "pending") return given;
+  if (decidedNames.length > 0) return <AgentText value={decidedNames.join(", ")} isName />;
+  return status === "denied" ? "Whoever had the link" : given;
 }
 
 function buildColumns({
@@ -136,7 +142,13 @@ function buildColumns({
         />
       ),
     },
-    { id: "decided", header: "Decided by", isCut: true, width: "large", cell: (row) => <Given row={row} /> },
+    {
+      id: "decided",
+      header: "Decided by",
+      isCut: true,
+      width: "wide",
+      cell: (row) => <DecidedBy row={row} />,
+    },
     { id: "when", header: "When", width: "large", cell: (row) => <When row={row} /> },
     ...(actions !== null && rows.some(({ status }) => status === "pending")
       ? [

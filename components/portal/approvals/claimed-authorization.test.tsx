@@ -23,6 +23,7 @@ const testRow = {
   payee: null,
   tool: "transfer",
   decided_by: null,
+  decidedNames: [],
   required_level: "device" as const,
   status: "approved" as const,
   approvals: { required: 1, given: 1 },
@@ -197,6 +198,18 @@ describe("a claimed approval", () => {
     expect(table).toContain("Claimed, never attested");
     expect(facts).toMatch(/>Never attested<\/dt>.*ran without a record/s);
   });
+});
+
+it.each([
+  ["denied", ["Dave"], "Dave"],
+  ["denied", [], "Whoever had the link"],
+  ["approved", ["Carol", "Dave"], "Carol, Dave"],
+  ["approved", [], "1 of 1 approval"],
+  ["pending", ["Carol"], "1 of 1 approval"],
+] as const)("names who %s a request in the list: %j", (status, decidedNames, words) => {
+  const rows = [{ ...testRow, status, decidedNames, decided_by: { kind: "people" as const } }];
+  const html = renderToStaticMarkup(<AuthorizationTable rows={rows} actions={() => null} empty={null} />);
+  expect(html.replaceAll(/<[^>]*>/g, " ")).toMatch(new RegExp(`Decided by\\s+${words}\\s`));
 });
 
 it.each([

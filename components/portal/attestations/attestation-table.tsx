@@ -74,7 +74,7 @@ const otherColumns = (isTestSaid: boolean): readonly Column<AttestationRow>[] =>
     id: "decided",
     header: "Decided by",
     isCut: true,
-    width: "large",
+    width: "wide",
     cell: (row) => <Decided row={row} isTestSaid={isTestSaid} />,
   },
   {

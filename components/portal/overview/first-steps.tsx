@@ -121,7 +121,7 @@ function ApprovalStep({
           <>
             <p>
               {isByPasskey || hasPasskeys
-                ? "Request an approval as an agent would. Your approvers decide by passkey."
+                ? "Approvers of your organization can decide by passkey now. Request an approval as an agent would."
                 : "Request an approval as an agent would, and decide on it yourself."}
             </p>
             <div className="mt-3">

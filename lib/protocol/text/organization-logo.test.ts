@@ -5,6 +5,8 @@ import { deriveMark, markColors, markPattern } from "./organization-name";
 describe("a mark that nobody chose", () => {
   it.each([
     ["Example Ltd", "EL"],
+    ["Pia’s Bakery", "PB"],
+    ["L'Avenir 's", "LA"],
     ["dev", "D"],
     ["  the north wind  ", "TN"],
     ["ßeta", "S"],

@@ -25,7 +25,7 @@ const firstCharacter = (text: string) => [...text][0] ?? "";
 
 /** The first characters of the first two words, and a colour that follows from the name. */
 export function deriveMark(name: string): OrganizationMark {
-  const words = name.match(/[\p{L}\p{N}]+/gu) ?? [];
+  const words = name.replaceAll(/['’]s\b/gu, "").match(/[\p{L}\p{N}]+/gu) ?? [];
   const initials = words.slice(0, 2).map((word) => firstCharacter(firstCharacter(word).toUpperCase()));
   const sum = [...name].reduce((total, character) => total + (character.codePointAt(0) ?? 0), 0);
   return { text: initials.join("") || "#", color: markColors[sum % markColors.length] ?? "slate" };

@@ -30,6 +30,7 @@ import {
   type AuthorizationQuery,
   listAuthorizations,
   readAuthorization,
+  readDeciderNames,
   readDeciders,
   readPage,
   readRequestFacts,
@@ -84,7 +85,11 @@ export async function listOwnAuthorizations(
   const { authorizations, next_cursor } = await listAuthorizations(context, person, query);
   const ids = authorizations.map(({ request_id }) => request_id);
   const tests = await findTestRequests(context, ids);
-  const rows = authorizations.map((state) => withLink(context, state, tests.has(state.request_id)));
+  const names = await readDeciderNames(context.database.db, ids);
+  const rows = authorizations.map((state) => ({
+    ...withLink(context, state, tests.has(state.request_id)),
+    decidedNames: names.get(state.request_id) ?? [],
+  }));
   return { rows, nextCursor: next_cursor };
 }
 

@@ -1,6 +1,6 @@
 /** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read. */
 
-import { and, asc, eq, inArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { mayReach, ownsRow, type Principal } from "#lib/api/http/context";
 import { cutPage } from "#lib/api/http/opaque-text";
 import { maxWrongCodes } from "#lib/api/schemas/approval-page";
@@ -376,6 +376,25 @@ export async function readDeciders(executor: Executor, row: AuthorizationRow): P
   );
   const isByPeople = parseDecidedBy(row)?.kind === "people";
   return isByPeople ? [...approved, ...(await readDenier(executor, row))] : approved;
+}
+
+/** Names of the enrolled approvers who approved each request, oldest first, or of the one who denied it. */
+export async function readDeciderNames(executor: Executor, ids: string[]): Promise<Map<string, string[]>> {
+  if (ids.length === 0) return new Map();
+  const { id, denied_by: deniedBy } = authorizationRequests;
+  const who = sql`coalesce(${deniedBy}, ${approvals.approver_id})`;
+  const name = sql`coalesce(${shownName}, 'A former approver')`;
+  const rows = await executor
+    .select({
+      id,
+      names: sql<string[]>`json_agg(${name} ORDER BY ${approvals.created_at}, ${approvals.id})`,
+    })
+    .from(authorizationRequests)
+    .leftJoin(approvals, and(eq(approvals.request_id, id), isNull(deniedBy)))
+    .leftJoin(approvers, eq(approvers.id, who))
+    .where(and(inArray(id, ids), sql`${who} IS NOT NULL`))
+    .groupBy(id);
+  return new Map(rows.map((row) => [row.id, row.names]));
 }
 
 export async function readRequestFacts(context: Context, row: AuthorizationRow): Promise<Facts> {

@@ -19,7 +19,7 @@ import {
   listPasskeys,
   removePasskey,
 } from "#lib/services/accounts/passkeys";
-import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
+import { listOwnAuthorizations, readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { addOpening } from "#lib/services/approvals/read";
 import { readRequester } from "#lib/services/approvals/request/required-groups";
 import { verifyInBrowser } from "#lib/verifier/browser";
@@ -100,6 +100,10 @@ describe("a request for enrolled approvers", () => {
     };
   }
   const openFor = async (required: object, more: object = {}) => open(await askFor(required, more));
+  const namesOf = async (id: string) => {
+    const listed = await listOwnAuthorizations(test.app.context, owner, { cursor: undefined, limit: 100 });
+    return listed.rows.find(({ request_id }) => request_id === id)?.decidedNames;
+  };
 
   it("is approved by two of finance, and anyone can check it offline", async () => {
     const asked = await openFor(twoOfFinance);
@@ -124,6 +128,7 @@ describe("a request for enrolled approvers", () => {
       ["approved", "Carol", "passkey"],
       ["approved", "Dave", "passkey"],
     ]);
+    expect(await namesOf(asked.made.request_id)).toEqual(["Carol", "Dave"]);
     const opened = await addOpening(test.app.context, owner.organizationId, body, "all");
     const names = ["Carol", "Dave"].map((name) => ({
       approver_id: idOf(name),
@@ -241,6 +246,7 @@ describe("a request for enrolled approvers", () => {
     expect((await asked.read(key)).body).toMatchObject({ status: "denied", denial_reason: "No" });
     const { deciders } = await readOwnAuthorization(test.app.context, owner, asked.made.request_id);
     expect(deciders).toMatchObject([{ decision: "denied", who: "Dave", by: "passkey" }]);
+    expect(await namesOf(asked.made.request_id)).toEqual(["Dave"]);
     const leveled = await openFor(twoOfFinance, { required_level: "device" });
     expect((await leveled.approve("ada")).body.code).toBe("approval_refused");
     expect((await leveled.approveAs("Carol")).body.detail).toContain("World ID is asked for too");
