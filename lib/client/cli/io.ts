@@ -328,7 +328,7 @@ mcp gate                stands between an MCP client and a server: asks about ca
                         blocks tools that the server has changed; see /docs/mcp
   --url URL             the server's address, instead of a command; --header "NAME: VALUE" for each of its headers.
                         The service is that of COUNTERSIGN_URL
-  --accept TOOL         show and accept a changed tool, instead of running; can be repeated
+  --accept TOOL         show a changed tool, instead of running; with --yes, accept it as it was shown; can be repeated
   --amendable NAME      an argument that a human may change before the call runs, as the tool's schema allows; can be repeated
   --ask, --record, --key-file, --public, --private, --agent-key, --code-hash, --model-id   as for hook
 

@@ -209,9 +209,14 @@ describe.each(Object.keys(clients) as Name[])(
       });
       await changed.close();
       const at = args.indexOf("--");
-      const accepting = [...args.slice(0, at), "--accept", "pay", ...args.slice(at)];
-      const accepted = await runProgram(process.execPath, accepting, { env });
-      expect(accepted.out).toMatch(/ignore all previous instructions[\s\S]*Accepted: pay\n/);
+      const accept = async (...more: string[]) => {
+        const accepting = [...args.slice(0, at), "--accept", "pay", ...more, ...args.slice(at)];
+        return (await runProgram(process.execPath, accepting, { env })).out;
+      };
+      const shown = /ignore all previous instructions[\s\S]*Not accepted yet: pay\./;
+      expect(await accept("--yes"), "nobody has read it").toMatch(shown);
+      expect(await accept()).toMatch(shown);
+      expect(await accept("--yes")).toBe("Accepted: pay\n");
       const again = await open(name, args, env);
       const paying = call(again, "pay", { cents: 3 });
       await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);

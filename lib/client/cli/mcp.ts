@@ -35,6 +35,7 @@ export const mcpSpec: CommandSpec = {
       "key-file",
       "header",
       "accept",
+      "yes",
       "requester",
       "amendable",
     ] as const),
@@ -65,13 +66,13 @@ function readAddress({ line }: Command, command: readonly string[]): McpServerAd
   return { command, url, headers: Object.fromEntries(headers) };
 }
 
-/** Accepted tools of a server, for an agent; and as they were seen last. */
+/** Accepted tools of a server, for an agent; as they were seen last, and which of that somebody was shown. */
 function openPins(command: Command, address: McpServerAddress) {
   const { io } = command;
   const { machine } = io;
   const name = canonicalHash([readAgent(command).toLowerCase(), [...address.command], address.url ?? null]);
   const file = `${machine.home}/.countersign/mcp/${name.slice(0, 32)}.json`;
-  type Pins = Record<string, { accepted: string; seen?: { hash: string; tool: JsonObject } }>;
+  type Pins = Record<string, { accepted: string; seen?: { hash: string; tool: JsonObject }; shown?: string }>;
   const read = async (): Promise<Pins> =>
     (await io.isFile(file)) ? (JSON.parse(await readText(io, file)) as Pins) : {};
   const write = (pins: Pins) => machine.writeFile(file, JSON.stringify(pins, null, 2), forOneself);
@@ -94,16 +95,27 @@ function openPins(command: Command, address: McpServerAddress) {
           });
         return pin === undefined;
       }),
+    /** Accepts what was shown before, and shows anything else. */
     accept: async (names: readonly string[]) => {
-      const pins = await read();
+      const [pins, shown] = [await read(), new Set<string>()];
       for (const own of names) {
-        const { seen } = (Object.hasOwn(pins, own) ? pins[own] : undefined) ?? {};
-        if (seen === undefined) throw new UsageError(`the gate has seen no change of the tool ${own}`);
-        io.print(`${toVisibleText(JSON.stringify(seen.tool, null, 2))}\n`);
-        pins[own] = { accepted: seen.hash };
+        const pin = Object.hasOwn(pins, own) ? pins[own] : undefined;
+        if (pin?.seen === undefined) throw new UsageError(`the gate has seen no change of the tool ${own}`);
+        const { hash, tool } = pin.seen;
+        if (command.line.flags.has("yes") && pin.shown === hash) pins[own] = { accepted: hash };
+        else {
+          io.print(`${toVisibleText(JSON.stringify(tool, null, 2))}\n`);
+          pins[own] = { ...pin, shown: hash };
+          shown.add(own);
+        }
       }
       await write(pins);
-      io.print(`Accepted: ${names.map(toVisibleText).join(", ")}\n`);
+      const accepted = names.filter((own) => !shown.has(own));
+      if (accepted.length > 0) io.print(`Accepted: ${accepted.map(toVisibleText).join(", ")}\n`);
+      if (shown.size > 0)
+        io.print(
+          `Not accepted yet: ${[...shown].map(toVisibleText).join(", ")}. To accept what you read, add --yes.\n`,
+        );
     },
   };
 }
