@@ -146,7 +146,7 @@ describe.each(Object.keys(clients) as Name[])(
       await expect.poll(() => progress[0]?.message, { timeout: 20_000 }).toContain(`/approve/${asked.token}`);
       expect(asked.context).toMatchObject({
         cents: "700",
-        server: expect.stringContaining("mcp-server.mjs"),
+        "MCP server": expect.stringContaining("mcp-server.mjs"),
       });
       expect(await readRan()).toEqual([]);
       await approveUnproven(around.test, asked.requestId);
