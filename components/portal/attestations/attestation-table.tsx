@@ -74,7 +74,8 @@ const otherColumns = (isTestSaid: boolean): readonly Column<AttestationRow>[] =>
     id: "decided",
     header: "Decided by",
     isCut: true,
-    width: "wide",
+    maxLines: "two-lines",
+    width: "large",
     cell: (row) => <Decided row={row} isTestSaid={isTestSaid} />,
   },
   {
