@@ -54,7 +54,7 @@ const nameAgent = () => {
   return `traced-${agents}`;
 };
 
-type Attributes = Record<string, string | number | boolean>;
+type Attributes = Record<string, string | number | boolean | number[]>;
 interface Done {
   attributes: Attributes;
   name?: string;
@@ -265,6 +265,15 @@ describe("a coding agent's own event", () => {
     provider.getLogger("events").emit({ body, attributes });
     return records;
   };
+
+  it("takes a number that JavaScript's JSON writes as null for one that isn't there", async () => {
+    const agent = nameAgent();
+    const function_args = [Number.NaN, Number.POSITIVE_INFINITY, 5];
+    const call = { "event.name": "gemini_cli.tool_call", function_name: "pay", function_args };
+    const bytes = serializers.logs.json.serializeRequest(makeLogs(agent, "", call)) as Uint8Array;
+    expect((await send("json", bytes, { signal: "logs" })).status).toBe(200);
+    expect(await list(agent)).toMatchObject([{ inputs_hash: hashInputs([null, null, 5]) }]);
+  });
 
   it.each<[string, string, Attributes, JsonObject]>([
     [

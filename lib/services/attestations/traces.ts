@@ -122,10 +122,10 @@ function readValue(value: JsonValue | undefined, depth = 0): JsonValue {
   if (!isJsonObject(value)) return null;
   const { stringValue, boolValue, intValue, doubleValue, arrayValue, kvlistValue, bytesValue } = value;
   if (stringValue !== undefined || boolValue !== undefined) return stringValue ?? boolValue ?? null;
-  // JSON has 64-bit numbers as text.
-  if (intValue !== undefined)
+  // JSON has 64-bit numbers as text, and exporters in JavaScript write null for NaN and Infinity.
+  if ((intValue ?? null) !== null)
     return Number.isSafeInteger(Number(intValue)) ? Number(intValue) : String(intValue);
-  if (doubleValue !== undefined)
+  if ((doubleValue ?? null) !== null)
     return Number.isFinite(doubleValue) ? Number(doubleValue) : String(doubleValue);
   if (isJsonObject(arrayValue)) return listIn(arrayValue, "values").map((one) => readValue(one, depth + 1));
   if (!isJsonObject(kvlistValue)) return bytesValue ?? null;
