@@ -94,7 +94,7 @@ export function UnfinishedRequests({ rows, hasMore, sort, stop }: UnfinishedRequ
             header: "Agent",
             isCut: true,
             maxLines: "four-lines",
-            width: "medium",
+            width: "large",
             cell: ({ agent_slug }) => agent_slug,
           },
           { id: "state", header: "Approved", width: "medium", cell: describeState },
