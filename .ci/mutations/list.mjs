@@ -102,8 +102,8 @@ export const mutations = [
   {
     threat: "Oversized, deep, duplicate, surrogate",
     file: "lib/protocol/encoding/strict-json.ts",
-    from: 'if (checkStrings(value, text.includes("\\\\")) !== names)',
-    to: 'if (checkStrings(value, text.includes("\\\\")) > names)',
+    from: 'if (checkStrings(value, text.includes("\\\\u")) !== names)',
+    to: 'if (checkStrings(value, text.includes("\\\\u")) > names)',
     test: "lib/protocol/encoding/strict-json.test.ts",
   },
   {

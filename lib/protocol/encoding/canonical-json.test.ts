@@ -1,7 +1,7 @@
 import canonicalize from "canonicalize";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalJson, isCanonicalText, type JsonValue } from "./canonical-json";
+import { canonicalJson, isCanonicalText, isSameJson, type JsonValue } from "./canonical-json";
 
 describe("canonicalJson", () => {
   it("writes the RFC 8785 section 3.2.2 example", () => {
@@ -128,5 +128,37 @@ describe("isCanonicalText", () => {
     [' {"a":1}', false],
   ])("%s: %s", (text, expected) => {
     expect(judge(text)).toBe(expected);
+  });
+});
+
+describe("isSameJson", () => {
+  const same = (one: string, other: string) => isSameJson(JSON.parse(one), JSON.parse(other));
+
+  it.each([
+    ['{"a":1,"b":[null,{"c":"x"}]}', '{"b":[null,{"c":"x"}],"a":1}', true],
+    ["0", "-0", true],
+    ["{}", "[]", false],
+    ["null", "{}", false],
+    ["[1]", '{"0":1}', false],
+    ["[1,2]", "[2,1]", false],
+    ['{"a":1}', '{"a":1,"b":2}', false],
+    ['{"__proto__":{}}', '{"a":1}', false],
+    ['{"toString":{}}', '{"a":{}}', false],
+    ["1", '"1"', false],
+  ])("of %s and %s", (one, other, expected) => {
+    expect(same(one, other)).toBe(expected);
+    expect(same(other, one)).toBe(expected);
+  });
+
+  it("agrees with canonical texts about any two values", () => {
+    const pair = fc.tuple(fc.jsonValue({ maxDepth: 2 }), fc.jsonValue({ maxDepth: 2 }));
+    fc.assert(
+      fc.property(pair, ([one, other]) => {
+        const [first, second] = [one, other] as [JsonValue, JsonValue];
+        fc.pre(JSON.stringify([one, other]).isWellFormed() && !/\\ud/.test(JSON.stringify([one, other])));
+        expect(isSameJson(first, second)).toBe(canonicalJson(first) === canonicalJson(second));
+        expect(isSameJson(first, JSON.parse(canonicalJson(first)))).toBe(true);
+      }),
+    );
   });
 });

@@ -42,6 +42,22 @@ export function canonicalJson(value: JsonValue): string {
   return text;
 }
 
+/** True if both have the same canonical form. */
+export function isSameJson(one: JsonValue, other: JsonValue): boolean {
+  if (one === other) return true;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+  const names = Object.keys(one);
+  return (
+    Array.isArray(one) === Array.isArray(other) &&
+    names.length === Object.keys(other).length &&
+    names.every(
+      (name) =>
+        Object.hasOwn(other, name) &&
+        isSameJson((one as JsonObject)[name] as JsonValue, (other as JsonObject)[name] as JsonValue),
+    )
+  );
+}
+
 /** True if the text that `value` was parsed from is already canonical. */
 export const isCanonicalText = (text: string, value: JsonValue): boolean => canonicalJson(value) === text;
 

@@ -75,19 +75,21 @@ export interface JsonLimits {
   maxCharacters?: number;
   /** Names and values together, counted before anything is made of them. */
   maxTokens?: number;
+  /** The text was decoded from UTF-8. */
+  isWellFormed?: boolean | undefined;
 }
 
 /** Throws RangeError with a message that is safe to show, or JSON.parse's SyntaxError, which quotes the text. */
 export function parseStrictJson(text: string, limits: JsonLimits = {}): JsonValue {
-  const { maxCharacters = MAX_CHARACTERS, maxTokens = Number.POSITIVE_INFINITY } = limits;
+  const { maxCharacters = MAX_CHARACTERS, maxTokens = Number.POSITIVE_INFINITY, isWellFormed } = limits;
   if (text.length > maxCharacters)
     throw new RangeError(`longer than ${maxCharacters.toLocaleString("en")} characters`);
-  if (!text.isWellFormed()) throw new RangeError("not well-formed Unicode");
+  if (!isWellFormed && !text.isWellFormed()) throw new RangeError("not well-formed Unicode");
   const { names, numbers } = scan(text, maxTokens);
   const value = JSON.parse(text) as JsonValue;
   for (const number of numbers) checkNumber(number);
   // JSON.parse has kept one of two equal names, whose values are gone with the names in them.
-  if (checkStrings(value, text.includes("\\")) !== names)
+  if (checkStrings(value, text.includes("\\u")) !== names)
     throw new RangeError("a name occurs twice in one object");
   return value;
 }

@@ -86,9 +86,8 @@ function openFacts(json: JsonObject, read: (names: Names) => Facts): Facts {
 }
 
 function readAttestation(file: string, answer: JsonObject, parsed?: ActionStatement): PackEntry {
-  const { record, status, human_authorization: object } = answer;
-  const payload = readPayload(answer);
-  const statement = payload === null ? null : (parsed ?? parseActionStatement(payload));
+  const { payload, record, status, human_authorization: object } = answer;
+  const statement = typeof payload === "string" ? (parsed ?? parseActionStatement(payload)) : null;
   const predicate = statement?.predicate;
   const missing = status === "erased" ? "erased" : "withheld";
   const approval = predicate?.human_approval ?? null;

@@ -51,6 +51,12 @@ describe("the record of an agent", () => {
     });
   });
 
+  it.each([2 ** 32 - 1, 2 ** 32, 2 ** 40 + 7, Number.MAX_SAFE_INTEGER])("writes the number %i", (number) => {
+    const [previous, hash] = [headAt(1).link, hashAt(1)];
+    const { link } = extendRecord({ sequence: number - 1, link: previous }, hash);
+    expect(hexEncode(link)).toBe(linkByHand(previous, number, hash));
+  });
+
   it("takes a place only in its one spelling", () => {
     const place = nextPlace(agentId, headAt(0));
     expect(isRecordPlace(place)).toBe(true);

@@ -41,7 +41,9 @@ export interface ShownRecord {
 
 export function encodeUint64(value: number): Uint8Array {
   const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setBigUint64(0, BigInt(value));
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, Math.floor(value / 2 ** 32));
+  view.setUint32(4, value % 2 ** 32);
   return bytes;
 }
 

@@ -274,6 +274,7 @@ export type ValuesIn<Words extends string> = [NamesIn<Words>] extends [never]
 export type ValuesOf<Code extends Reason> = ValuesIn<(typeof reasons)[Code]>;
 
 export function explain<Code extends Reason>(code: Code, ...[values]: ValuesOf<Code>): string {
-  const known: Record<string, string | number> = values ?? {};
+  if (values === undefined) return reasons[code];
+  const known: Record<string, string | number> = values;
   return reasons[code].replace(/\{(\w+)\}/g, (_, name: string) => String(known[name]));
 }

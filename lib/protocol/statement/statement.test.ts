@@ -98,6 +98,7 @@ describe("the signed payload", () => {
     const payload = buildActionStatement(predicate);
     expect(parseActionStatement(payload)?.predicate).toEqual(predicate);
     const text = utf8Decode(payload);
+    expect(parseActionStatement(text)?.predicate).toEqual(predicate);
     const others = [
       ` ${text}`,
       `${text}\n`,

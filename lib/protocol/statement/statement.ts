@@ -9,6 +9,7 @@ import {
   canonicalBytes,
   isCanonicalText,
   isJsonObject,
+  isSameJson,
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
@@ -263,10 +264,13 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
 /** The last payload that was parsed: several checks read each receipt's. */
 let lastParsed: { text: string; statement: ActionStatement | null } | undefined;
 
-/** Null for bytes that are not the canonical form of an action statement with a subject that fits; see parseCanonical. */
-export function parseActionStatement(bytes: Uint8Array, isOwn?: boolean): ActionStatement | null {
-  if (isOwn) return toActionStatement(parseCanonical(bytes, isOwn));
-  const text = decodeOrNull(bytes);
+/**
+ * Null for what is not the canonical form of an action statement with a subject that fits; see parseCanonical. `payload`:
+ * bytes, or their text, which is well-formed.
+ */
+export function parseActionStatement(payload: Uint8Array | string, isOwn?: boolean): ActionStatement | null {
+  const text = typeof payload === "string" ? payload : decodeOrNull(payload);
+  if (text !== null && isOwn) return toActionStatement(parseCanonicalText(text, isOwn));
   if (text === null) return null;
   if (lastParsed?.text !== text)
     lastParsed = { text, statement: toActionStatement(parseCanonicalText(text)) };
@@ -279,6 +283,5 @@ function toActionStatement(statement: JsonObject | null): ActionStatement | null
     return null;
   const typed = statement as unknown as ActionStatement;
   const digest = subjectDigest(String(typed.predicate.request["inputs_hash"]));
-  // The bytes are canonical, so the subject is written in this order and no other.
-  return JSON.stringify(statement["subject"]) === JSON.stringify([{ digest, name: "inputs" }]) ? typed : null;
+  return isSameJson(statement["subject"] ?? null, [{ digest, name: "inputs" }]) ? typed : null;
 }

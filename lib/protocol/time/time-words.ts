@@ -19,9 +19,13 @@ export function describeBounds(after: ShownBound | null, before: ShownBound | nu
   return "Only Countersign says when this was made. Nobody else has confirmed the time.";
 }
 
+const timePattern =
+  /^\d{4}-(?!(?:0[2469]|11)-31|02-30)(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
 /** Accepts a time only in the service's format: RFC 3339 in UTC with milliseconds. */
 export function isTime(value: unknown): value is string {
-  if (typeof value !== "string" || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false;
+  if (typeof value !== "string" || !timePattern.test(value)) return false;
+  if (value.slice(5, 10) !== "02-29") return true;
   const date = new Date(value);
   return !Number.isNaN(date.getTime()) && date.toISOString() === value;
 }

@@ -425,7 +425,7 @@ export async function proveByReceipts(
   receipts: readonly string[],
   trust: VerifierTrust,
 ): Promise<JsonObject | null> {
-  const held = receipts.map(readObject);
+  const held = receipts.map((receipt) => readObject(receipt));
   const prove = (candidate: JsonObject): JsonObject | null => {
     const file = { type: MISBEHAVIOUR_TYPE, ...candidate };
     return checkMisbehaviour(file, trust).status === "pass" ? file : null;

@@ -24,15 +24,15 @@ export class UnreadableError extends Error {
 }
 
 /** Text is parsed strictly (no name twice); a value that someone has parsed already is taken as it is. */
-export function readObject(json: unknown): JsonObject {
-  const value = typeof json === "string" ? readJson(json) : json;
+export function readObject(json: unknown, isWellFormed?: boolean): JsonObject {
+  const value = typeof json === "string" ? readJson(json, isWellFormed) : json;
   if (!isJsonObject(value)) throw new UnreadableError("expected a JSON object");
   return value;
 }
 
-export function readJson(text: string): JsonValue {
+export function readJson(text: string, isWellFormed?: boolean): JsonValue {
   try {
-    return parseStrictJson(text, { maxCharacters });
+    return parseStrictJson(text, { maxCharacters, isWellFormed });
   } catch (error) {
     throw new UnreadableError(`not strict JSON: ${error instanceof Error ? error.message : "malformed"}`);
   }

@@ -7,8 +7,8 @@
 import { confirmationCode } from "#lib/protocol/approval/approval";
 import { bytesEqual, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import {
-  canonicalJson,
   isJsonObject,
+  isSameJson,
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
@@ -133,7 +133,7 @@ function restate({ request, verdicts, ...predicate }: ActionPredicate): JsonObje
 function findMismatch(object: JsonObject, expected: JsonObject): string | null {
   const differs = (name: string) => {
     const [shown, own = null] = [object[name], expected[name]];
-    return shown !== undefined && shown !== own && canonicalJson(shown) !== canonicalJson(own);
+    return shown !== undefined && !isSameJson(shown, own);
   };
   return Object.keys(expected).find(differs) ?? null;
 }
@@ -178,7 +178,7 @@ export function listUnprovenBounds(
   return Object.entries(own).flatMap(([name, bound]) => {
     const stated = bounds[name] ?? null;
     const proven = bound && { at: new Date(bound.timeMs).toISOString(), by: bound.by };
-    return stated === null || canonicalJson(stated) === canonicalJson(proven) ? [] : [`time_bounds.${name}`];
+    return stated === null || isSameJson(stated, proven) ? [] : [`time_bounds.${name}`];
   });
 }
 

@@ -51,7 +51,7 @@ export interface OpenPack {
 
 export function parsePackJson(name: string, bytes: Uint8Array): JsonObject {
   try {
-    return readObject(utf8Decode(bytes));
+    return readObject(utf8Decode(bytes), true);
   } catch (error) {
     throw new UnreadableError(`${name}: ${error instanceof UnreadableError ? error.message : "not UTF-8"}`);
   }

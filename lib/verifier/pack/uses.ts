@@ -113,7 +113,7 @@ function readRevoked({ type, payload, request_id: id }: JsonObject): UseFacts["r
 }
 
 const readPredicate = ({ payload }: JsonObject) =>
-  typeof payload === "string" ? parseActionStatement(utf8Encode(payload))?.predicate : undefined;
+  typeof payload === "string" ? parseActionStatement(payload)?.predicate : undefined;
 
 type Attested = Pick<UseFacts, "number" | "timestamp" | "claimedAt">;
 

@@ -45,8 +45,6 @@ export interface Said {
   isUnread: boolean;
 }
 
-const readPayload = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
-
 /** `request`: compared with the hash that was decided. */
 function readChanges({ request = null }: JsonObject): string | null {
   const { amends = null } = isJsonObject(request) ? request : {};
@@ -57,7 +55,7 @@ export function readSaid(
   { sequence: number, isDecision, decision, changedInto }: PackEntry,
   json: JsonObject,
 ): Said {
-  const payload = readPayload(json);
+  const payload = typeof json["payload"] === "string" ? json["payload"] : null;
   const isApproval = decision === "approved";
   const said: Said = {
     number,
@@ -72,13 +70,15 @@ export function readSaid(
     isUnread: false,
   };
   if (json["type"] === CHANGE_FILE_TYPE) {
-    const change = payload && parseChangeStatement(payload);
+    const change = payload === null ? null : parseChangeStatement(utf8Encode(payload));
     if (change?.change === "frozen") return { ...said, frozen: change.changed_at };
     return change?.change === "unfrozen" ? { ...said, frozen: null } : said;
   }
   if (isDecision) {
     const cancelled =
-      decision === "cancelled" && payload ? (parseDecisionStatement(payload)?.request_hash ?? null) : null;
+      decision === "cancelled" && payload !== null
+        ? (parseDecisionStatement(utf8Encode(payload))?.request_hash ?? null)
+        : null;
     const { amends } = parseHumanAuthorization(json["human_authorization"])?.request ?? {};
     return {
       ...said,
@@ -88,7 +88,7 @@ export function readSaid(
       isErased: payload === null,
     };
   }
-  const predicate = (payload && parseActionStatement(payload)?.predicate) ?? null;
+  const predicate = payload === null ? null : (parseActionStatement(payload)?.predicate ?? null);
   said.isUnread = predicate === null;
   if (predicate === null) return said;
   const { timestamp, registered, verdicts, agent_signature, agent_frozen_at } = predicate;
