@@ -88,26 +88,29 @@ async function describeWitnesses({ settings, database }: LogContext, logVkey: st
   };
 }
 
-/** Columns that change with every entry, or when a log is closed. */
-const statesText = "SELECT id, size, closed_at FROM logs ORDER BY id";
-
-type LogState = Pick<LogRow, "id" | "size" | "closed_at">;
-
-/** Everything but {@link LogState} and the witnesses: it changes with the keys alone. */
-async function describeKeys(context: LogContext, keys: PublishedKey[]) {
+async function describeKeys(
+  context: LogContext,
+  keys: PublishedKey[],
+): Promise<z.infer<typeof pubkeyResponse>> {
   const active = keys.find(({ status }) => status === "active");
   if (!active) throw new Error("there is no active signing key");
   const { db } = context.database;
   const events = await listKeyEvents(db);
   const logs = (await readLogs(db)).map((log) => ({
-    id: log.id,
     origin: log.origin,
     vkey: encodeVerifierKey(log.key),
     post_quantum_vkey: log.postQuantumKey && encodeVerifierKey(log.postQuantumKey),
     url: `${context.settings.baseUrl}${pathOfLog(log.id)}`,
+    size: log.size,
+    closed_at: log.closed_at?.toISOString() ?? null,
     opened_by: describeEpoch(log),
   }));
-  const current = {
+  const open = logs.find((log) => log.closed_at === null);
+  if (!open) throw new Error("the database has no open log");
+  const { origin, vkey, post_quantum_vkey, url } = open;
+  const witnesses = await describeWitnesses(context, vkey);
+  const time_authorities = context.timeAuthorities.map(encodeCertificatePem);
+  return {
     key_id: active.keyId,
     algorithm: "Ed25519" as const,
     public_key: base64Encode(active.publicKey),
@@ -127,9 +130,7 @@ async function describeKeys(context: LogContext, keys: PublishedKey[]) {
       created_at: key.createdAt.toISOString(),
       retired_at: key.retiredAt?.toISOString() ?? null,
     })),
-  };
-  return {
-    current,
+    log: { origin, vkey, post_quantum_vkey, url, witnesses, time_authorities },
     logs,
     zk: await readZkKeys(context, events),
     key_events: events.map(({ log_origin, index, payload, signature, envelope_signature, key_id }) => ({
@@ -143,77 +144,20 @@ async function describeKeys(context: LogContext, keys: PublishedKey[]) {
   };
 }
 
-type Described = Awaited<ReturnType<typeof describeKeys>>;
+export const readPublicKeys = async (context: LogContext) =>
+  describeKeys(context, await context.keys.published());
 
-/** Described once for each list of published keys, which is read again every second. */
-const described = new WeakMap<PublishedKey[], ReturnType<typeof describeKeys>>();
+/** Answers by the list of published keys, which is read again every second. */
+const written = new WeakMap<PublishedKey[], Promise<SerializedJson>>();
 
-function describeOnce(context: LogContext, keys: PublishedKey[], isStale: boolean) {
-  const known = isStale ? undefined : described.get(keys);
-  if (known !== undefined) return known;
-  const made = describeKeys(context, keys);
-  described.set(keys, made);
-  made.catch(() => described.delete(keys));
-  return made;
-}
-
-type Witnesses = Awaited<ReturnType<typeof describeWitnesses>>;
-
-function describeAll(
-  { timeAuthorities }: LogContext,
-  about: Described,
-  states: readonly LogState[],
-  witnesses: Witnesses,
-): z.infer<typeof pubkeyResponse> {
-  const logs = about.logs.map(({ id, opened_by, ...log }) => {
-    const state = states.find((one) => one.id === id);
-    if (state === undefined) throw new Error(`log ${id} is gone`);
-    return { ...log, size: state.size, closed_at: state.closed_at?.toISOString() ?? null, opened_by };
-  });
-  const { origin, vkey, post_quantum_vkey, url } = requireOpen(logs);
-  const { current, zk, key_events } = about;
-  const time_authorities = timeAuthorities.map(encodeCertificatePem);
-  return {
-    ...current,
-    log: { origin, vkey, post_quantum_vkey, url, witnesses, time_authorities },
-    logs,
-    zk,
-    key_events,
-  };
-}
-
-function requireOpen<Log extends { closed_at: unknown }>(logs: readonly Log[]): Log {
-  const open = logs.find((log) => log.closed_at === null);
-  if (!open) throw new Error("the database has no open log");
-  return open;
-}
-
-async function findParts(context: LogContext) {
-  const keys = await context.keys.published();
-  const states = await context.database.batched<LogState>(statesText, [])();
-  let about = await describeOnce(context, keys, false);
-  if (about.logs.length !== states.length) about = await describeOnce(context, keys, true);
-  const open = about.logs.find(({ id }) => id === requireOpen(states).id);
-  return { about, states, witnesses: await describeWitnesses(context, open?.vkey ?? "") };
-}
-
-export async function readPublicKeys(context: LogContext): Promise<z.infer<typeof pubkeyResponse>> {
-  const { about, states, witnesses } = await findParts(context);
-  return describeAll(context, about, states, witnesses);
-}
-
-/** The last answer from each description of keys, and what else it was made from. */
-const written = new WeakMap<Described, { from: string; json: SerializedJson }>();
-
-/** The same, written again only if the logs or the witnesses have come further. */
 export async function writePublicKeys(context: LogContext): Promise<SerializedJson> {
-  const { about, states, witnesses } = await findParts(context);
-  const from = JSON.stringify([states, witnesses]);
-  const known = written.get(about);
-  if (known?.from === from) return known.json;
-  const json = SerializedJson.of(describeAll(context, about, states, witnesses));
-  written.set(about, { from, json });
-  return json;
+  const keys = await context.keys.published();
+  const known = written.get(keys);
+  if (known !== undefined) return known;
+  const made = describeKeys(context, keys).then(SerializedJson.of);
+  written.set(keys, made);
+  made.catch(() => written.delete(keys));
+  return made;
 }
 
 /** RFC 7517; `kid` is the RFC 7638 thumbprint. */

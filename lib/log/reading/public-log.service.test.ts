@@ -1,5 +1,5 @@
 /** The public log is what an outsider needs to check everything again, and nothing else is at its paths. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
 import { parseVerifierKey, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
@@ -42,6 +42,24 @@ describe("the public log", () => {
       remembered.push(await log.checkpoint());
     }
     expect(await log.areConsistent(remembered)).toBe(true);
+  });
+
+  it("describes its keys and its size once for each reading of the keys, and again for the next", async () => {
+    const { keys } = test.app.context;
+    const list = [...(await keys.published())];
+    const published = vi.spyOn(keys, "published");
+    const readSize = async (read: typeof list): Promise<number> => {
+      published.mockResolvedValue(read);
+      return (await test.call("GET", "/v1/pubkey")).body.logs[0].size;
+    };
+    try {
+      const size = await readSize(list);
+      expect((await attest(50)).status).toBe(201);
+      expect(await readSize(list)).toBe(size);
+      expect(await readSize([...list])).toBe(size + 1);
+    } finally {
+      published.mockRestore();
+    }
   });
 
   it("proves in the answer itself that the leaf is in, under a checkpoint that the log's key signed", async () => {
