@@ -26,6 +26,7 @@ describe("limits", () => {
   const { test, key } = setupTestApp(anyKind, {
     LIMIT_FEED_PER_MINUTE: "10",
     LIMIT_VERIFY_PER_MINUTE: "1000",
+    LIMIT_PUBLIC_READ_PER_MINUTE: "100000",
   });
 
   it("lets exactly 100 attestations a minute through, and says so in the headers", async () => {
@@ -66,6 +67,16 @@ describe("limits", () => {
     const answers = await Promise.all(Array.from({ length: 1010 }, call));
     expect(allowed(answers, 404)).toBe(997);
     expect(allowed(answers, 429)).toBe(13);
+  });
+
+  it("writes once for half a percent of a limit, however high it is", async () => {
+    const call = () => test.call("GET", "/v1/pubkey", { ip: "10.1.1.2" });
+    for (let i = 0; i < 100; i += 1) await call();
+    const { rows } = await test.query(
+      "SELECT points FROM rate_limits WHERE key = 'public_read:10.1.1.2'",
+      [],
+    );
+    expect(rows).toEqual([{ points: 500 }]);
   });
 });
 

@@ -50,12 +50,9 @@ const countText = `INSERT INTO rate_limits AS kept (key, points, expire) VALUES 
     expire = CASE WHEN ${hasEnded} THEN excluded.expire ELSE kept.expire END
   RETURNING points, (expire - ${nowMs})::float8 AS ms`;
 
-const maxLease = 50;
 const maxLeases = 50_000;
 
-function leaseSize(policy: LimitPolicy): number {
-  return Math.max(1, Math.min(maxLease, Math.floor(policy.limit / 200)));
-}
+const leaseSize = ({ limit }: LimitPolicy) => Math.max(1, Math.floor(limit / 200));
 
 export function createRateLimiter(database: Database, redis: Redis | null, clock: () => Date): RateLimiter {
   const stores = new Map<string, RateLimiterRedis>();
