@@ -77,7 +77,9 @@ class NodeHttpRequest implements HttpRequest {
     this.url = `http://localhost${(incoming.url ?? "/").replace(/^\/*/, "/")}`;
     // Repeated headers are joined, as Request joins them: Node itself would drop all but the first of some.
     const get = (name: string) =>
-      name === PEER_HEADER ? null : (incoming.headersDistinct[name]?.join(", ") ?? null);
+      name === PEER_HEADER || incoming.headers[name] === undefined
+        ? null
+        : (incoming.headersDistinct[name]?.join(", ") ?? null);
     this.headers = { get, has: (name) => get(name) !== null };
     const announced = Number(incoming.headers["content-length"]);
     this.whole = Number.isSafeInteger(announced) ? { announced, read: () => readWhole(incoming) } : undefined;
