@@ -36,11 +36,12 @@ def outcome_of(failure: BaseException | None, result: object = None) -> Outcome:
 def read_outcome(result: object) -> Outcome:
     """Reads results by which tools report errors that they handled: MCP's ``isError``, LangChain's messages of status
     ``error``."""
-    results = list(cast("Iterable[object]", result)) if isinstance(result, (list, tuple)) else [result]
+    is_several = isinstance(result, (list, tuple))
+    results = list(cast("Iterable[object]", result)) if is_several else [result]
     try:
         if any(_is_tool_error(report) for one in results for report in _list_reports(one)):
             return "failed"
-        return "started" if _is_task(result) else "completed"
+        return "started" if not is_several and _is_task(result) else "completed"
     except Exception:  # noqa: BLE001
         # A property of the result's own.
         return "unknown"

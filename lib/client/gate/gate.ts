@@ -78,13 +78,13 @@ const isToolError = (report: Reported): boolean =>
 /** MCP's answer to a call that goes on as a task, in the protocol of 2025 and as its later extension. */
 const isTask = (result: Reported): boolean =>
   result?.resultType === "task" ||
-  typeof (result?.task as { taskId?: unknown } | undefined)?.taskId === "string";
+  (result?.task as { taskId?: unknown } | null | undefined)?.taskId !== undefined;
 
 /** Results by which tools report errors that they handled: MCP's `isError`, LangChain's messages of status `error`. */
 export function readOutcome(result: unknown): Outcome {
   try {
-    const reports = (Array.isArray(result) ? list(result) : [result as Reported]).flatMap(listReports);
-    if (reports.some(isToolError)) return "failed";
+    const results = [result].flat() as Reported[];
+    if (results.flatMap(listReports).some(isToolError)) return "failed";
     return isTask(result as Reported) ? "started" : "completed";
   } catch {
     // A getter of the result's own.
