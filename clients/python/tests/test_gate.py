@@ -984,6 +984,7 @@ def test_binds_methods_partials_and_callables_as_functions(
         ("paid", "completed"),
         ({"status": "error"}, "completed"),
         ({"task": {"taskId": "t", "status": "working"}}, "started"),
+        ({"task": {"taskId": 5}}, "completed"),
         ({"isError": True}, "failed"),
         ({"tool_call_id": "c", "status": "error"}, "failed"),
         ([{"messages": [{"tool_call_id": "c", "status": "error"}]}], "failed"),

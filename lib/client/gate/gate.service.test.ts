@@ -618,6 +618,7 @@ describe("gate", () => {
     ["started", { task: { taskId: "t", status: "working" } }],
     ["started", { resultType: "task", taskId: "t" }],
     ["completed", { task: "Pay" }],
+    ["completed", { task: { taskId: 5 } }],
     ["failed", { content: [], isError: true }],
     ["failed", { ...message, status: "error" }],
     ["failed", [message, { ...message, status: "error" }]],

@@ -78,7 +78,7 @@ const isToolError = (report: Reported): boolean =>
 /** MCP's answer to a call that goes on as a task, in the protocol of 2025 and as its later extension. */
 const isTask = (result: Reported): boolean =>
   result?.resultType === "task" ||
-  (result?.task as { taskId?: unknown } | null | undefined)?.taskId !== undefined;
+  typeof (result?.task as { taskId?: unknown } | null | undefined)?.taskId === "string";
 
 /** Results by which tools report errors that they handled: MCP's `isError`, LangChain's messages of status `error`. */
 export function readOutcome(result: unknown): Outcome {
