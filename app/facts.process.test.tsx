@@ -26,7 +26,8 @@ import { VerificationView } from "#components/verify/verification-view";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { verifyForPage } from "#lib/server/pages/public-pages";
-import { type Mail, saveNoticeSettings } from "#lib/services/accounts/mails";
+import type { Mail } from "#lib/services/accounts/context";
+import { saveNoticeSettings } from "#lib/services/accounts/mails";
 import { listInbox, readApprovalView } from "#lib/services/approvals/decision/inbox";
 import {
   listOwnAuthorizations,

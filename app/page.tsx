@@ -3,10 +3,9 @@ import { goldenExample } from "#components/landing/example-receipt";
 import { Home } from "#components/landing/home";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { isBacked } from "#lib/protocol/statement/human-approval";
-import type { App } from "#lib/server/app";
 import { takePreloadedData } from "#lib/server/next/page-cache";
 import { findLandingExample } from "#lib/server/pages/public-pages";
-import { getApp } from "#lib/server/singleton";
+import { type App, getApp } from "#lib/server/singleton";
 import type { ExampleAttestation } from "#lib/services/attestations/list";
 
 async function findExample(app: App) {

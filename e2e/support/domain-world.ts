@@ -1,5 +1,6 @@
 /** For tests: the outside world of domains, on this machine: a name server, and a web server that stands for every host. */
-import { type DomainProbe, fetchProofFile, proofLine, recordName } from "#lib/services/accounts/domains";
+import type { DomainProbe } from "#lib/services/accounts/context";
+import { fetchProofFile, proofLine, recordName } from "#lib/services/accounts/domains";
 import { type NameServer, startNameServer } from "./name-server";
 import { type Receiver, startReceiver } from "./webhook-receiver";
 

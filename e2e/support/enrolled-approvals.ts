@@ -1,15 +1,15 @@
 /** For tests only: a roster of an organization whose approvers hold software passkeys, and what they approve. */
 import { p256 } from "@noble/curves/nist.js";
 import { ml_dsa44 } from "@noble/post-quantum/ml-dsa.js";
-import type { Amends } from "#lib/protocol/approval/amendment";
 import {
+  type Amends,
   type ApprovalRequest,
   bindRequest,
   buildAuthorization,
   type HumanAuthorization,
+  type PasskeyApproval,
   requestHash,
 } from "#lib/protocol/approval/approval";
-import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import { contextHash } from "#lib/protocol/approval/shown-content";
 import {
   base64Encode,

@@ -9,7 +9,6 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate } from "drizzle-orm/postgres-js/migrator";
 import type postgres from "postgres";
 import { logger } from "#lib/logger";
-import type { Database } from "./client";
 
 /* Messages to the operator if a start fails or has to wait, with what to do. */
 
@@ -62,7 +61,7 @@ function readJournal(migrationsFolder: string): { when: number; tag: string }[] 
   return JSON.parse(readFileSync(file, "utf8")).entries;
 }
 
-type Query = Database["query"];
+type Query = (text: string, values: unknown[]) => Promise<{ rows: Record<string, unknown>[] }>;
 
 const table = "drizzle.__drizzle_migrations";
 

@@ -6,8 +6,8 @@
 import "#lib/platform/node-wasm";
 import { setPriority } from "node:os";
 import { isMainThread } from "node:worker_threads";
-import type { Anchor } from "#lib/protocol/approval/approval";
-import { listPasskeyKeys, parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
+import { type Anchor, listPasskeyKeys } from "#lib/protocol/approval/approval";
+import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { base64UrlDecode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";

@@ -1,9 +1,9 @@
 import type { HttpContext } from "#lib/api/http/context";
 import type { WorkerPool } from "#lib/jobs/zk-worker-pool";
 import type { ObjectStore } from "#lib/log/object-storage/object-store";
-import type { OldEntries } from "#lib/log/reading/compact";
 import type { StaticTiles } from "#lib/log/reading/export-tiles";
 import type { LogList } from "#lib/log/reading/log-list";
+import type { OldEntries } from "#lib/log/reading/reader";
 import type { ForkGuard } from "#lib/log/sequencer/fork-guard";
 import type { HeadLock } from "#lib/log/sequencer/head-lock";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";

@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path";
 import { createHealthCheck } from "#lib/api/http/health";
 import { createIdempotencyLeases } from "#lib/api/http/idempotency";
-import { type HttpDependencies, invalidKeyPolicy } from "#lib/api/http/pipeline";
+import { invalidKeyPolicy } from "#lib/api/http/pipeline";
 import { createRateLimiter } from "#lib/api/http/rate-limit";
 import { createRequestLog } from "#lib/api/http/request-log";
 import { openResponseCache } from "#lib/api/http/response-cache";
@@ -13,13 +13,12 @@ import { throwRefused } from "#lib/db/postgres/first-connection";
 import { openReplica } from "#lib/db/postgres/replica";
 import { createWakeups } from "#lib/db/pubsub";
 import { openSharedClock } from "#lib/db/shared-clock";
-import type { LocalWorldId } from "#lib/emulators/world-id";
 import { type Env, readEnv } from "#lib/env";
 import { createTimedCache } from "#lib/jobs/bounded-memo";
 import { createFairQueue } from "#lib/jobs/fair-queue";
 import { requestGuarded } from "#lib/jobs/guarded-request";
 import type * as pictureWorker from "#lib/jobs/picture-worker";
-import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/jobs/zk-worker-pool";
+import { createZkPool, type WorkerThreads } from "#lib/jobs/zk-worker-pool";
 import { logMadeKeys } from "#lib/log/keys/key-events";
 import { createOldEntries } from "#lib/log/reading/compact";
 import { createStaticTiles } from "#lib/log/reading/export-tiles";
@@ -32,7 +31,6 @@ import { createSigningKeys } from "#lib/log/signing/signing-keys";
 import { startPostQuantum, stopPostQuantum } from "#lib/log/witness/post-quantum";
 import { logger } from "#lib/logger";
 import { originOfLog } from "#lib/protocol/tlog/log-leaf";
-import type { PreloadedData } from "#lib/server/next/page-cache";
 import { type Calls, workRemotely } from "#lib/server/processes/ipc";
 import { domainProbe } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
@@ -46,22 +44,7 @@ import { createRulesEngine } from "#lib/services/policies/engine";
 import { startBackground } from "./background";
 import { type OpenedLog, openLog, openMailer, openTime, openWorldId, serviceShare } from "./open-parts";
 import { createRandom, openSecrets } from "./secrets";
-import { keepApp } from "./singleton";
-
-export interface PageAnswer {
-  isNotFound: boolean;
-}
-
-export interface App extends HttpDependencies<Context> {
-  /** The stand-in, if nothing is configured. Its bridge and wallet keep their state in this process's memory. */
-  localWorldId: LocalWorldId | null;
-  pictures: WorkerPool<typeof pictureWorker>;
-  handedOver: Map<string, PreloadedData>;
-  pageAnswers: AsyncLocalStorage<PageAnswer>;
-  /** Before it stops: it answers as before, asks clients to connect elsewhere, and lets none wait. */
-  leave(): void;
-  close(): Promise<void>;
-}
+import { type App, keepApp } from "./singleton";
 
 const random = createRandom();
 

@@ -29,7 +29,7 @@ import { createWitnesses } from "#lib/log/witness/witnesses";
 import { logger } from "#lib/logger";
 import { type Certificate, parseCertificates } from "#lib/protocol/encoding/certificate";
 import { loadMlDsa } from "#lib/protocol/tlog/ml-dsa";
-import type { Mailer } from "#lib/services/accounts/mails";
+import type { Mailer } from "#lib/services/accounts/context";
 import type { Context } from "#lib/services/approvals/context";
 import {
   createNoWorldId,

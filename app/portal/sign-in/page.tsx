@@ -5,11 +5,10 @@ import { SignInChoices } from "#components/portal/shell/sign-in-choices";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
-import type { App } from "#lib/server/app";
 import { readPortal, readUser } from "#lib/server/pages/portal-request";
 import { listSignInWays } from "#lib/server/pages/provider";
 import { safePortalPath } from "#lib/server/pages/session";
-import { getApp } from "#lib/server/singleton";
+import { type App, getApp } from "#lib/server/singleton";
 import { isOnlyApprover } from "#lib/services/accounts/members";
 import { requestLink, signOut } from "./actions";
 

@@ -18,20 +18,12 @@ import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
 import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
 import { encodeTilePath, TILE_WIDTH, type TileReader } from "#lib/protocol/tlog/tiles";
-import { readTilePath } from "./reader";
+import { type OldEntries, readTilePath } from "./reader";
 
 /*
  * Entries that were dropped from the database (`npm run log -- compact`), from the store: a whole bundle at a time, compared
  * with the leaf hashes that the database keeps (its tile), and kept in memory as long as there is room.
  */
-
-export interface OldEntries {
-  /**
-   * All 256 entries of a full bundle. Throws RangeError if the store's are missing or not those of the tile, and
-   * service_unavailable if the store doesn't answer.
-   */
-  readBundle(logId: number, index: number, readTile: TileReader): Promise<readonly Uint8Array[]>;
-}
 
 /** Bundles have some 140 kB. */
 const maxBytes = 16_000_000;

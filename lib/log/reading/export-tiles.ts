@@ -28,8 +28,8 @@ import {
   treeHasTile,
 } from "#lib/protocol/tlog/tiles";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
-import { type OldEntries, storeOfLog } from "./compact";
-import { readTilePath, tileReader } from "./reader";
+import { storeOfLog } from "./compact";
+import { type OldEntries, readTilePath, tileReader } from "./reader";
 
 /* Which files an exported tree has, and which of those in a store are not what the database has. */
 

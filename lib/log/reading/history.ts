@@ -9,8 +9,7 @@ import { readLogs } from "#lib/log/signing/signing-keys";
 import { base64Encode, hexEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { checkLog, type LogCheck } from "#lib/verifier/checks/check-log";
-import type { OldEntries } from "./compact";
-import { readEntries, readOpenHead, tileReader } from "./reader";
+import { type OldEntries, readEntries, readOpenHead, tileReader } from "./reader";
 
 /** Throws if the database's log is not the one that this machine, or any that shares the lock, has signed, or its tiles do not hold it. */
 export async function requireOwnHistory(

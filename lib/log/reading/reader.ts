@@ -20,7 +20,15 @@ import {
   type TileReader,
   treeHasTile,
 } from "#lib/protocol/tlog/tiles";
-import type { OldEntries } from "./compact";
+
+/** Entries that the database has dropped, from the store (./compact.ts). */
+export interface OldEntries {
+  /**
+   * All 256 entries of a full bundle. Throws RangeError if the store's are missing or not those of the tile, and
+   * service_unavailable if the store doesn't answer.
+   */
+  readBundle(logId: number, index: number, readTile: TileReader): Promise<readonly Uint8Array[]>;
+}
 
 export async function readOpenHead(executor: Executor) {
   const [head] = await executor.select().from(logs).where(isNull(logs.closed_at));

@@ -29,15 +29,6 @@ import {
   toField,
 } from "./shown-content";
 
-export type Amends = {
-  /** Hash of the request that this one changes. */
-  request_hash: string;
-  /** `amount` or `context.NAME`, sorted. */
-  fields: string[];
-  /** Approver who changed it, exactly if the old request required groups. */
-  by?: string;
-};
-
 /** Strictly rising, so that a list has one form. */
 export const isFieldList = (fields: readonly string[]): boolean =>
   fields.every((field, at) => readField(field) !== undefined && (at === 0 || (fields[at - 1] ?? "") < field));

@@ -5,6 +5,8 @@
  */
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import type { ListBranch } from "#lib/protocol/passkey/assertion";
+import type { GroupOpening, RosterEntry, RosterHead } from "#lib/protocol/passkey/roster";
 import { isLoopbackUrl } from "#lib/protocol/text/host";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import {
@@ -14,11 +16,18 @@ import {
   type WorldProofV4,
   wordHex,
 } from "#lib/protocol/world-id/world-id-proof";
-import type { Amends } from "./amendment";
 import type { Amount } from "./amount";
 import { type DecidedBy, type GrantTerms, type RequiredApprovers, usableUntil } from "./decided-by";
-import type { PasskeyApproval } from "./human-authorization-shape";
 import type { SignedDetails } from "./shown-content";
+
+export type Amends = {
+  /** Hash of the request that this one changes. */
+  request_hash: string;
+  /** `amount` or `context.NAME`, sorted. */
+  fields: string[];
+  /** Approver who changed it, exactly if the old request required groups. */
+  by?: string;
+};
 
 export interface ApprovalRequest {
   request_id: string;
@@ -88,12 +97,42 @@ interface ApprovalRecord {
 
 export type WorldIdApproval = { type: "world_id" } & (WorldProofV3 | WorldProofV4) & ApprovalRecord;
 
+/** An enrolled approver's: a passkey's signature over the request, and its place in the organization's roster. */
+export interface PasskeyApproval {
+  type: "passkey";
+  /** A pseudonym: the person's id in the organization. */
+  approver_id: string;
+  /** base64url of the COSE key; base64url too are the next three. */
+  credential_public_key: string;
+  authenticator_data: string;
+  client_data_json: string;
+  signature: string;
+  verified_at: string;
+  /** Nullifier of the World ID proof from the same visit, if the request asks for a level. */
+  nullifier_hash?: string;
+  /** `proof`: base64, from the entry's sibling upwards. */
+  roster: { head: RosterHead; entry: RosterEntry; index: number; proof: string[] };
+  /** For whom the person decided as a deputy: an approver's id. Makes it version 2. */
+  deputy_for?: string;
+  /** Place in the list that the passkey signed in one; absent if it signed this request alone. Makes it version 2. */
+  list?: ListBranch;
+  /** Open those of the entry's groups that the request requires. */
+  groups: GroupOpening[];
+}
+
 export type Approval = WorldIdApproval | PasskeyApproval;
 
 export const isWorldIdApproval = (approval: Approval): approval is WorldIdApproval =>
   approval.type === "world_id";
 export const isPasskeyApproval = (approval: Approval): approval is PasskeyApproval =>
   approval.type === "passkey";
+
+export const listPasskeyKeys = ({ approvals }: HumanAuthorization): string[] =>
+  approvals.flatMap((one) => (one.type === "passkey" ? [one.credential_public_key] : []));
+
+/** A deputy counts in the place of another: neither can count again. */
+export const listPeople = ({ approver_id, deputy_for }: PasskeyApproval): string[] =>
+  deputy_for === undefined ? [approver_id] : [approver_id, deputy_for];
 
 export interface UnsignedAuthorization {
   type: "human_authorization";

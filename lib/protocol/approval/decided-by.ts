@@ -1,5 +1,4 @@
 /** Who may decide a request and who did: groups of people, a standing approval that people gave before, or a rule. */
-import type { HumanAuthorization } from "./approval";
 
 export type RequiredApprovers = {
   /** The group's id; its name is among what the page shows and the object hides. */
@@ -68,7 +67,11 @@ export function usableUntil({
   request: { usable_for_seconds: asked },
   decided_by: { kind },
   approved_at,
-}: Pick<HumanAuthorization, "request" | "decided_by" | "approved_at">): string | null {
+}: {
+  request: { usable_for_seconds?: number };
+  decided_by: DecidedBy;
+  approved_at: string;
+}): string | null {
   const seconds = kind === "people" ? asked : Math.min(asked ?? unaskedSeconds, unaskedSeconds);
   return seconds === undefined ? null : new Date(Date.parse(approved_at) + seconds * 1000).toISOString();
 }

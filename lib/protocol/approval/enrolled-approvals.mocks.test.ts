@@ -49,9 +49,15 @@ import {
   testVerifyOptions,
 } from "#support/human-authorization";
 import { hashQuestions } from "./amendment";
-import { type ApprovalRequest, buildAuthorization, type HumanAuthorization, requestHash } from "./approval";
+import {
+  type ApprovalRequest,
+  buildAuthorization,
+  type HumanAuthorization,
+  type PasskeyApproval,
+  requestHash,
+} from "./approval";
 import { isEntryOfApproval } from "./approval-decision";
-import { type PasskeyApproval, parseHumanAuthorization } from "./human-authorization-shape";
+import { parseHumanAuthorization } from "./human-authorization-shape";
 import type { ShownContent } from "./shown-content";
 
 vi.mock("#lib/protocol/passkey/assertion", async (load) => {

@@ -6,16 +6,8 @@
 
 import { isUuid } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
-import { type ListBranch, listSize } from "#lib/protocol/passkey/assertion";
-import {
-  type GroupOpening,
-  isGroupOpening,
-  isProof,
-  isRosterEntry,
-  isRosterHead,
-  type RosterEntry,
-  type RosterHead,
-} from "#lib/protocol/passkey/roster";
+import { listSize } from "#lib/protocol/passkey/assertion";
+import { isGroupOpening, isProof, isRosterEntry, isRosterHead } from "#lib/protocol/passkey/roster";
 import { isTime } from "#lib/protocol/time/time-words";
 import { parseFieldElement, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { isFieldList } from "./amendment";
@@ -280,34 +272,3 @@ function isChain({ request: now, original_request: before }: HumanAuthorization)
   const isEnd = now.amends !== undefined && now.amendable === undefined;
   return isEnd && before.amendable !== undefined && before.amends === undefined;
 }
-
-/* An enrolled approver's approval: a passkey's signature over the request, and its place in the organization's roster. */
-
-export interface PasskeyApproval {
-  type: "passkey";
-  /** A pseudonym: the person's id in the organization. */
-  approver_id: string;
-  /** base64url of the COSE key; base64url too are the next three. */
-  credential_public_key: string;
-  authenticator_data: string;
-  client_data_json: string;
-  signature: string;
-  verified_at: string;
-  /** Nullifier of the World ID proof from the same visit, if the request asks for a level. */
-  nullifier_hash?: string;
-  /** `proof`: base64, from the entry's sibling upwards. */
-  roster: { head: RosterHead; entry: RosterEntry; index: number; proof: string[] };
-  /** For whom the person decided as a deputy: an approver's id. Makes it version 2. */
-  deputy_for?: string;
-  /** Place in the list that the passkey signed in one; absent if it signed this request alone. Makes it version 2. */
-  list?: ListBranch;
-  /** Open those of the entry's groups that the request requires. */
-  groups: GroupOpening[];
-}
-
-export const listPasskeyKeys = ({ approvals }: HumanAuthorization): string[] =>
-  approvals.flatMap((one) => (one.type === "passkey" ? [one.credential_public_key] : []));
-
-/** A deputy counts in the place of another: neither can count again. */
-export const listPeople = ({ approver_id, deputy_for }: PasskeyApproval): string[] =>
-  deputy_for === undefined ? [approver_id] : [approver_id, deputy_for];

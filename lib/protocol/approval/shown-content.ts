@@ -7,7 +7,6 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import type { ApprovalRequest } from "./approval";
 import type { RequestedBy } from "./assign-groups";
 
 /** The names that the page shows; null if there is none. */
@@ -45,7 +44,10 @@ function hashShown({ context, context_salt, requested_by, ...names }: ShownConte
   return hexEncode(sha256(canonicalBytes(covered)));
 }
 
-type HashedContent = Pick<ApprovalRequest, "context_hash" | "entries_hash">;
+interface HashedContent {
+  context_hash: string;
+  entries_hash?: string;
+}
 
 export function isShownContent(request: HashedContent, shown: ShownContent): boolean {
   const { context_hash, entries_hash } = request;

@@ -2,7 +2,7 @@
  * Evaluates rules on one request. `forbid` wins; a request that may go unasked is allowed; one that may go with
  * approval is asked, with the obligations that the rules set; an error denies.
  */
-import type { Cedar, CedarAnswer } from "./cedar";
+import type { Cedar, CedarAnswer, TextPosition } from "./cedar";
 import {
   findUnmet,
   listConditions,
@@ -10,7 +10,6 @@ import {
   prepareConditions,
   type UnmetCondition,
 } from "./conditions";
-import type { ParsedRules } from "./parse-rules";
 import { cedarCall, isSentAsRead, type RuleContext } from "./rule-context";
 
 /*
@@ -98,6 +97,24 @@ export type RulesFallback = "ask" | "deny";
 
 export type RuleReason = "permitted" | "forbidden" | "nothing_permits" | "evaluation_error";
 
+export interface PolicyFindings {
+  refusals: string[];
+  warnings: string[];
+  /** True if it is a `forbid` about what the request carries. */
+  forbidsDetails: boolean;
+}
+
+export interface ParsedPolicy extends PolicyFindings {
+  id: string;
+  text: string;
+  annotations: Annotations;
+  position: TextPosition;
+}
+
+interface Policies {
+  policies: readonly ParsedPolicy[];
+}
+
 export interface RuleOutcome {
   decision: "allow" | "ask" | "deny";
   reason: RuleReason;
@@ -109,14 +126,14 @@ export interface RuleOutcome {
 }
 
 /** Makes the rules ready under a name of the caller's; the next ones of this name take their place. */
-export function prepareRules(cedar: Cedar, name: string, { policies }: Pick<ParsedRules, "policies">): void {
+export function prepareRules(cedar: Cedar, name: string, { policies }: Policies): void {
   const staticPolicies = Object.fromEntries(policies.map(({ id, text }) => [id, text]));
   const answer = cedar.preparsePolicySet(name, { staticPolicies });
   if (answer.type === "failure") throw new Error(`rules do not parse: ${answer.errors[0]?.message}`);
 }
 
 /** As {@link prepareRules}, with what {@link evaluateStrictly} finds unmet conditions by; the verifier asks for none. */
-export function prepareStrictly(cedar: Cedar, name: string, rules: Pick<ParsedRules, "policies">): void {
+export function prepareStrictly(cedar: Cedar, name: string, rules: Policies): void {
   prepareRules(cedar, name, rules);
   prepareConditions(cedar, name, rules.policies);
 }
@@ -140,7 +157,7 @@ const outcome = (
 export function evaluateRules(
   cedar: Cedar,
   name: string,
-  { policies }: Pick<ParsedRules, "policies">,
+  { policies }: Policies,
   context: RuleContext,
   fallback: RulesFallback,
 ): RuleOutcome {
@@ -183,7 +200,7 @@ const strictness: RuleOutcome["decision"][] = ["allow", "ask", "deny"];
 export function evaluateStrictly(
   cedar: Cedar,
   name: string,
-  rules: Pick<ParsedRules, "policies">,
+  rules: Policies,
   context: RuleContext,
   fallback: RulesFallback,
 ): RulesVerdict {

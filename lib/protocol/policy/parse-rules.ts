@@ -15,7 +15,7 @@ import {
   positionAtOctet,
   type TextPosition,
 } from "./cedar";
-import { type Annotations, findAnnotationMistakes } from "./evaluate-rules";
+import { findAnnotationMistakes, type ParsedPolicy, type PolicyFindings } from "./evaluate-rules";
 import { MAX_RULES_BYTES, rulesetHash, rulesSchema } from "./rule-context";
 
 /*
@@ -23,13 +23,6 @@ import { MAX_RULES_BYTES, rulesetHash, rulesSchema } from "./rule-context";
  * escaped star, which engines read differently, and a `forbid` that stops nobody who leaves something out. Rules that are
  * stored already keep their meaning; only a text that is to be saved is refused.
  */
-
-export interface PolicyFindings {
-  refusals: string[];
-  warnings: string[];
-  /** True if it is a `forbid` about what the request carries. */
-  forbidsDetails: boolean;
-}
 
 /** Every object in an expression of Cedar's JSON, each with whether a negation stands around it. */
 function listNodes(value: unknown, isNegated: boolean): { node: JsonObject; isNegated: boolean }[] {
@@ -177,13 +170,6 @@ function inspectPolicy({ effect, resource, conditions }: CedarPolicy): PolicyFin
 export interface RulesProblem extends TextPosition {
   message: string;
   help: string | null;
-}
-
-export interface ParsedPolicy extends PolicyFindings {
-  id: string;
-  text: string;
-  annotations: Annotations;
-  position: TextPosition;
 }
 
 export interface ParsedRules {

@@ -11,9 +11,9 @@ import {
   rememberPeer,
 } from "#lib/api/http/rate-limit";
 import { logger } from "#lib/logger";
-import type { App } from "#lib/server/app";
 import { isStandInPath, serveStandIn } from "#lib/server/emulators";
 import { handleRequest, isOperationPath, normalizePath } from "#lib/server/operations";
+import type { App } from "#lib/server/singleton";
 
 /*
  * The address at the other end of the client's connection. Another process of the server, and Next, learn it from a

@@ -7,11 +7,10 @@ import { AppError, describeError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";
 import type { Card } from "#lib/jobs/picture-worker";
 import { approvalMethods } from "#lib/protocol/statement/human-approval";
-import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
 import { takePreloadedData } from "#lib/server/next/page-cache";
 import { countPage } from "#lib/server/next/page-limits";
-import { getApp } from "#lib/server/singleton";
+import { type App, getApp } from "#lib/server/singleton";
 import { listAgentKeys } from "#lib/services/agents/agent-changes";
 import {
   type AgentPage,

@@ -7,7 +7,7 @@ import { type PostedForm, plainPage } from "#lib/api/http/plain-page";
 import type { Database } from "#lib/db/client";
 import type { Logger } from "#lib/logger";
 import { httpRequestId } from "#lib/protocol/encoding/bytes";
-import type { PageAnswer } from "#lib/server/app";
+import type { PageAnswer } from "#lib/server/singleton";
 
 type Loose = (...args: unknown[]) => unknown;
 

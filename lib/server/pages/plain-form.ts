@@ -3,9 +3,8 @@
 import { requireSameOrigin } from "#lib/api/http/common-headers";
 import { failurePage } from "#lib/api/http/plain-page";
 import { toResponse } from "#lib/api/http/problem";
-import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
-import { getApp } from "#lib/server/singleton";
+import { type App, getApp } from "#lib/server/singleton";
 
 /** `work` gives the path that the visitor is led to; `back` is the form's own page. */
 export async function answerPlainForm(

@@ -26,9 +26,8 @@ import {
 } from "#lib/api/schemas/form-state";
 import { AppError } from "#lib/errors";
 import { sentence } from "#lib/protocol/text/display-text";
-import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
-import { getApp } from "#lib/server/singleton";
+import { type App, getApp } from "#lib/server/singleton";
 import {
   type Act,
   ensureMemberships,

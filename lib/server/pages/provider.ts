@@ -4,7 +4,7 @@ import { customFetch, type Profile } from "next-auth";
 import type { OIDCConfig } from "next-auth/providers";
 import { readBytes } from "#lib/api/http/pipeline";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
-import type { App } from "#lib/server/app";
+import type { App } from "#lib/server/singleton";
 import {
   PROVIDER_ID,
   readProviderAddress,

@@ -24,9 +24,8 @@ import {
   sha256,
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
-import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
-import { getApp } from "#lib/server/singleton";
+import { type App, getApp } from "#lib/server/singleton";
 import { signInMail, signUpClosedMail } from "#lib/services/accounts/mails";
 import { endSessionsOf, isOnlyApprover, recordSignIn } from "#lib/services/accounts/members";
 import { maySignIn } from "#lib/services/accounts/organizations";

@@ -15,7 +15,7 @@ import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { deriveMark, type OrganizationMark } from "#lib/protocol/text/organization-name";
 import { dayMs } from "#lib/protocol/time/time-words";
 import { recordAct, recordAudit } from "./audit";
-import type { AccountsContext } from "./context";
+import type { AccountsContext, DomainProbe } from "./context";
 import { domainLostMail, mailOwners } from "./mails";
 import { holdRole, personNotFound, requireRole } from "./members";
 
@@ -46,12 +46,6 @@ export const toUnicode = (domain: string): string => domainToUnicode(domain) || 
  * Looks for an organization's token at a domain: in a TXT record, or a file that it serves itself. A name server or web
  * server that gives no answer shows neither that it is there nor that it isn't.
  */
-
-/** How this process asks the outside world about a domain; tests have name servers of their own. */
-export interface DomainProbe {
-  resolveTxt(name: string): Promise<string[][]>;
-  fetchFile(url: string): Promise<GuardedAnswer>;
-}
 
 const timeoutMs = 10_000;
 const maxFileBytes = 4_096;

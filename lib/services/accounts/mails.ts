@@ -7,24 +7,8 @@ import { AppError, fieldError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import { type ApproverChange, describeApproverChange } from "#lib/protocol/passkey/roster";
 import { escapeHtml, toUnlinkedText } from "#lib/protocol/text/display-text";
-import type { AccountsContext } from "./context";
+import type { AccountsContext, Mail } from "./context";
 import { holdRole, listMemberships, personNotFound } from "./members";
-
-export interface Mail {
-  to: string;
-  subject: string;
-  text: string;
-  html: string;
-  headers?: Record<string, string>;
-  /** Mails of one thread: the same key, and whether others came before. */
-  thread?: { key: string; isReply: boolean };
-  /** The same for each attempt at one mail, by which Resend and mailboxes know a second one. */
-  idempotencyKey?: string;
-}
-
-export interface Mailer {
-  send(mail: Mail): Promise<void>;
-}
 
 /** Words that aren't ours, below a line that says whose. */
 interface Quotation {

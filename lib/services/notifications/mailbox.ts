@@ -7,7 +7,7 @@ import type { Database } from "#lib/db/client";
 import { mailboxMessages } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
-import type { Mailer } from "#lib/services/accounts/mails";
+import type { Mailer } from "#lib/services/accounts/context";
 
 const maxKept = 1_000;
 const maxListed = 200;

@@ -12,7 +12,8 @@ import {
   noticeUrl,
   removeApprover,
 } from "#lib/services/accounts/approvers";
-import { type Mail, type Mailer, saveNoticeSettings } from "#lib/services/accounts/mails";
+import type { Mail, Mailer } from "#lib/services/accounts/context";
+import { saveNoticeSettings } from "#lib/services/accounts/mails";
 import { noteLook } from "#lib/services/approvals/attention";
 import type { Context } from "#lib/services/approvals/context";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";

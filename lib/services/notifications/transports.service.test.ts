@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from "
 import PostalMime from "postal-mime";
 import { SMTPServer } from "smtp-server";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Mailer } from "#lib/services/accounts/mails";
+import type { Mailer } from "#lib/services/accounts/context";
 import { createResendMailer, createSmtpMailer } from "./transports";
 
 const mail = {

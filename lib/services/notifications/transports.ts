@@ -4,7 +4,7 @@ import { Resend } from "resend";
 import { AppError } from "#lib/errors";
 import { inTime } from "#lib/in-time";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import type { Mail, Mailer } from "#lib/services/accounts/mails";
+import type { Mail, Mailer } from "#lib/services/accounts/context";
 
 const outOfReach = (cause: unknown) =>
   new AppError("service_unavailable", "mail cannot be sent right now; try again shortly", { cause });

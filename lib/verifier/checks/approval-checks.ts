@@ -11,6 +11,8 @@ import {
   isListable,
   isPasskeyApproval,
   isWorldIdApproval,
+  listPeople,
+  type PasskeyApproval,
   requestHash,
   type WorldIdApproval,
 } from "#lib/protocol/approval/approval";
@@ -18,7 +20,6 @@ import { isEntryOfApproval } from "#lib/protocol/approval/approval-decision";
 import { describeDomains, fillPlaces } from "#lib/protocol/approval/assign-groups";
 import { type DecidedByGrant, usableUntil } from "#lib/protocol/approval/decided-by";
 import { describeAmendment } from "#lib/protocol/approval/decided-words";
-import { listPeople, type PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import { isShownContent, readTypes, type ShownContent } from "#lib/protocol/approval/shown-content";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";

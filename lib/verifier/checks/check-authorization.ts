@@ -1,6 +1,6 @@
 /** The checks of a human_authorization. Heavy (BN254 pairings): imported when needed. */
-import type { HumanAuthorization } from "#lib/protocol/approval/approval";
-import { listPasskeyKeys, parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
+import { type HumanAuthorization, listPasskeyKeys } from "#lib/protocol/approval/approval";
+import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import type { ShownContent } from "#lib/protocol/approval/shown-content";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";

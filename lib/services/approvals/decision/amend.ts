@@ -9,14 +9,8 @@ import type { Executor } from "#lib/db/client";
 import { authorizationRequests, requestApprovers } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { type LogEntryKind, type Placed, submitSigned } from "#lib/log/sequencer/entry";
-import {
-  type Amends,
-  applyChanges,
-  type Changed,
-  hashInputs,
-  readInputs,
-} from "#lib/protocol/approval/amendment";
-import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
+import { applyChanges, type Changed, hashInputs, readInputs } from "#lib/protocol/approval/amendment";
+import { type Amends, type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import type { PlantedOutcome } from "#lib/protocol/approval/planted";
 import { contextHash, hashEntries, listDetails } from "#lib/protocol/approval/shown-content";

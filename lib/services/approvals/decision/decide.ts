@@ -14,11 +14,12 @@ import {
   findEnvironment,
   isPasskeyApproval,
   isWorldIdApproval,
+  listPeople,
+  type PasskeyApproval,
   type WorldIdApproval,
 } from "#lib/protocol/approval/approval";
 import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
-import { listPeople, type PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import type { PlantedOutcome } from "#lib/protocol/approval/planted";
 import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { Derivation } from "#lib/protocol/policy/suggest";

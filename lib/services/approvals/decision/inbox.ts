@@ -28,10 +28,10 @@ import {
   isPasskeyApproval,
   isWorldIdApproval,
   listKind,
+  listPeople,
 } from "#lib/protocol/approval/approval";
 import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import { findPayee } from "#lib/protocol/approval/detail-names";
-import { listPeople } from "#lib/protocol/approval/human-authorization-shape";
 import { base64Decode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { listSize } from "#lib/protocol/passkey/assertion";
 import { deriveTitle } from "#lib/protocol/record/title";

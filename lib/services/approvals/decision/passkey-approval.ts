@@ -8,8 +8,13 @@ import type { SentAssertion } from "#lib/api/schemas/approval-view";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, approverGroups, approvers } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { type ApprovalRequest, isPasskeyApproval, requestHash } from "#lib/protocol/approval/approval";
-import { listPeople, type PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
+import {
+  type ApprovalRequest,
+  isPasskeyApproval,
+  listPeople,
+  type PasskeyApproval,
+  requestHash,
+} from "#lib/protocol/approval/approval";
 import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import {
