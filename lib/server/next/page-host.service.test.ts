@@ -1,11 +1,12 @@
 /** Steps of the production server before Next, which is a stand-in here that notes its requests. */
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
-import { vouchForPeer } from "./node-http";
+import { isDispatched, vouchForPeer } from "./node-http";
 import { COUNTED_HEADER, receiveBody } from "./page-limits";
 import { serveInTurn, serveMalformed, serveRefusal } from "./page-requests";
 import { createRenderQueue } from "./render-limiter";
@@ -195,5 +196,20 @@ describe("the pages' host check", () => {
       expect([method, target, refused.status]).toEqual([method, target, 429]);
       expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     }
+  });
+
+  it("lets every POST through that a file of app answers", async () => {
+    const paths = readdirSync("app", { recursive: true, encoding: "utf8" })
+      .filter(
+        (name) =>
+          name.endsWith("route.ts") &&
+          /\bPOST\b =|as POST\b|function POST\b/.test(readFileSync(`app/${name}`, "utf8")),
+      )
+      .map((name) =>
+        `/${name.slice(0, -"/route.ts".length)}`.replaceAll(/\/\([^)]+\)/g, "").replaceAll(/\[\w+\]/g, "x"),
+      )
+      .filter((path) => !isDispatched(path, undefined));
+    expect(paths).toEqual(expect.arrayContaining(["/api/auth/backchannel-logout", "/notices/x/devices"]));
+    for (const path of paths) expect([path, (await ask("POST", path)).status]).not.toEqual([path, 405]);
   });
 });

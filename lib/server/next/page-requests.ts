@@ -28,21 +28,18 @@ export function isDecodable(path: string): boolean {
   }
 }
 
-/**
- * Forms of app/demo, app/notices and app/opened. Their handlers read no body, or one that is bounded, and no page has these
- * addresses.
- */
-const isPlainForm = (path: string) =>
-  /^\/(?:demo(?:\/[^/]+\/receipt)?|notices\/[^/]+\/(?:confirm|leave|passkey-link|passkeys)|opened\/[^/]+\/file)$/.test(
-    path,
-  );
+/** POST addresses of files of app outside of the portal: they read no body, or one that is bounded, and no page has them. */
+const plainForms = [
+  /^\/api\/auth\/backchannel-logout$/,
+  /^\/demo(?:\/[^/]+\/receipt)?$/,
+  /^\/notices\/[^/]+\/(?:confirm|devices|leave|passkey-link|passkeys)$/,
+  /^\/opened\/[^/]+\/file$/,
+];
 
-/**
- * Only the portal, the demo, approvers' links and links to opened receipts have forms that Next takes; elsewhere it would decode what a stranger
- * posts, and render the page besides.
- */
+/** Elsewhere Next would decode what a stranger posts, and render the page besides. */
 function refuseMethod(method: string, path: string): Promise<HttpResponse> | null {
-  const takesForms = path === "/portal" || path.startsWith("/portal/") || isPlainForm(path);
+  const takesForms =
+    path === "/portal" || path.startsWith("/portal/") || plainForms.some((form) => form.test(path));
   const isTaken = ["GET", "HEAD", "OPTIONS"].includes(method) || (method === "POST" && takesForms);
   if (isTaken) return null;
   const allow = takesForms || forbiddenMethods.has(method) ? "GET, HEAD, POST" : "GET, HEAD";
