@@ -245,6 +245,7 @@ export const settingsSchema = z.object({
   }),
   OIDC_ISSUER: fetchedAddress()
     .refine(isSafeIssuer, "must be an https address without ? and #, or one of this machine")
+    .refine((text) => !text.includes("/.well-known/"), "must end before /.well-known/openid-configuration")
     .optional(),
   OIDC_CLIENT_ID: text,
   OIDC_CLIENT_SECRET: text,

@@ -209,6 +209,7 @@ describe("settings", () => {
       "https://id.corp.example/?a=b",
       "https://user:secret@id.corp.example",
       "id.corp.example",
+      "https://id.corp.example/.well-known/openid-configuration",
     ])
       expect(messageOf({ ...oidc, OIDC_ISSUER })).toContain("OIDC_ISSUER: must");
     expect(parseEnv({ ...oidc, OIDC_ISSUER: "http://127.0.0.1:8080" }).OIDC_ISSUER).toBe(

@@ -31,7 +31,7 @@ const errorTitles = new Map([
   ],
   [
     "DomainUnverified",
-    "No organization here has verified the domain of your email address. An owner can, in the settings. Until then, sign in with a link by email.",
+    "No organization here has verified the domain of your email address. An owner can, in the settings.",
   ],
   [
     "OtherAccount",
@@ -40,6 +40,10 @@ const errorTitles = new Map([
   [
     "OtherAddress",
     "Your email address has changed at your company's sign-in. Ask an owner of your organization to invite the new one.",
+  ],
+  [
+    "Configuration",
+    "Sign-in failed, through no fault of yours. The operator of this service finds the reason in its log.",
   ],
   ["AccessDenied", "Sign-up is closed here. Ask an owner of your organization to invite you."],
 ]);

@@ -364,6 +364,57 @@ describe("sign-in with a provider", () => {
     ]);
   });
 
+  describe("what the operator's log says", () => {
+    /** Lines that `work` logs: level, what it is about, and the provider's words. */
+    const listen = async (work: () => Promise<unknown>) => {
+      const lines: unknown[] = [];
+      const { context } = test.app;
+      const kept = context.logger;
+      const note = (level: string) => (given: unknown, text?: string) =>
+        lines.push(
+          typeof given === "string" ? [level, given] : [level, text, (given as { answer?: string }).answer],
+        );
+      const logger = { error: note("error"), warn: note("warn"), info: note("info"), debug: () => {} };
+      Object.assign(context, { logger });
+      await work();
+      Object.assign(context, { logger: kept });
+      return lines;
+    };
+
+    it("has the provider's answer to a wrong secret", async () => {
+      const { env } = test.app;
+      env.OIDC_CLIENT_SECRET = "wrong";
+      const lines = await listen(async () =>
+        expect(await signIn(person("ada"))).toMatchObject(refusedWith("Configuration")),
+      );
+      env.OIDC_CLIENT_SECRET = client.secret;
+      expect(lines).toEqual([["error", "sign-in", "invalid_client: client authentication failed"]]);
+    });
+
+    it("has the provider's refusal, as an error unless the person broke it off, and nothing of one that nobody asked for", async () => {
+      const refuse = (error: string, cookie?: string) =>
+        listen(async () => {
+          const started = await startProviderSignIn(new Request(`${base}/portal/sign-in/oidc`));
+          const asked = new URL(started.headers.get("location") ?? "").searchParams;
+          const query = new URLSearchParams({
+            error,
+            error_description: "because",
+            state: asked.get("state") ?? "",
+            iss: provider.issuer,
+          });
+          const headers = { cookie: cookie ?? readCookies(started) };
+          const ended = await completeProviderSignIn(new Request(`${callback}?${query}`, { headers }));
+          expect(ended.headers.get("location")).toContain("/portal/sign-in?error=");
+        });
+      expect(await refuse("invalid_scope")).toEqual([
+        ["error", "the provider refused a sign-in", "invalid_scope: because"],
+      ]);
+      expect(await refuse("access_denied")).toEqual([["info", "a sign-in was broken off at the provider"]]);
+      const forged = await refuse("forged", "a=b");
+      expect(JSON.stringify(forged)).not.toContain("forged");
+    });
+  });
+
   it("takes no answer without the cookies of the browser that asked, nor one twice", async () => {
     const first = await signIn(person("ada"));
     for (const cookie of ["", first.bound]) {

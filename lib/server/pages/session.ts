@@ -14,7 +14,7 @@ import { makeToken, readToken } from "#lib/api/http/opaque-text";
 import { limitPolicy } from "#lib/api/http/pipeline";
 import { accounts, sessions, users, verificationTokens } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import type { Logger } from "#lib/logger";
+import { clip, type Logger } from "#lib/logger";
 import {
   base64UrlDecode,
   base64UrlEncode,
@@ -140,16 +140,40 @@ const visitors = new Map([
   ["AccessDenied", "a sign-in was refused: sign-up is closed to this person"],
 ]);
 
-function explain(problem: unknown): string | undefined {
-  return problem instanceof Error && "type" in problem ? visitors.get(String(problem.type)) : undefined;
+const readType = (problem: unknown) =>
+  problem instanceof Error && "type" in problem ? String(problem.type) : "";
+
+/** The type of what the provider refused in the browser; only the address that it leads back to says why. */
+const providerRefusal = "OAuthCallbackError";
+
+/** A refusal in the words of the provider (RFC 6749, sections 4.1.2.1 and 5.2). */
+function readAnswer(error: unknown, description: unknown): { answer?: string } {
+  const words = [error, description].filter((text) => typeof text === "string");
+  return words.length === 0 ? {} : { answer: clip(words.join(": ")) };
+}
+
+interface AuthCause {
+  err?: unknown;
+  error?: unknown;
+  error_description?: unknown;
+  0?: { parameters?: { error?: unknown; error_description?: unknown } };
+}
+
+/** next-auth has what failed, and the provider's answer, in a cause that is no error. */
+function readFailure(problem: unknown) {
+  const cause = problem instanceof Error ? (problem.cause as AuthCause | undefined) : undefined;
+  if (!(cause?.err instanceof Error)) return { err: problem };
+  const { error, error_description } = cause[0]?.parameters ?? cause;
+  return { err: cause.err, ...readAnswer(error, error_description) };
 }
 
 export function createSignInLogger(logger: Logger) {
   return {
     error: (problem: unknown) => {
-      const words = explain(problem);
+      const type = readType(problem);
+      const words = visitors.get(type);
       if (words !== undefined) logger.info(words);
-      else logger.error({ err: problem }, "sign-in");
+      else if (type !== providerRefusal) logger.error(readFailure(problem), "sign-in");
     },
     warn: (problem: unknown) => logger.warn({ err: problem }, "sign-in"),
     debug: () => {},
@@ -325,8 +349,18 @@ export async function completeProviderSignIn(request: Request): Promise<Response
   const cookies = (headers.get("cookie") ?? "").split(/;\s*/);
   headers.set("cookie", cookies.filter((cookie) => !/authjs\.session-token/.test(cookie)).join("; "));
   const answer = asRedirect(await handlers.GET(new NextRequest(url, { headers })));
+  logProviderRefusal(app, url.searchParams, answer.headers);
   await leadToInbox(app, answer.headers);
   return answer;
+}
+
+/** A refusal that next-auth has taken for the provider's own: its state is that of this browser. */
+function logProviderRefusal({ context: { logger }, env }: App, query: URLSearchParams, headers: Headers) {
+  const to = new URL(headers.get("location") ?? "", env.baseUrl);
+  if (to.searchParams.get("error") !== providerRefusal) return;
+  const error = query.get("error");
+  if (error === "access_denied") logger.info("a sign-in was broken off at the provider");
+  else logger.error(readAnswer(error, query.get("error_description")), "the provider refused a sign-in");
 }
 
 const badLogout = (description: string, status = 400) =>

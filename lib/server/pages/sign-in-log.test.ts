@@ -28,6 +28,21 @@ it("says so too of a person who may not sign up", () => {
   ]);
 });
 
+it("names what failed and what the provider answered, which next-auth keeps in a cause that is no error", () => {
+  const failed = (details: object) =>
+    Object.assign(authError("CallbackRouteError"), { cause: { err: new Error("challenged"), ...details } });
+  const parameters = {
+    realm: "id",
+    error: "invalid_client",
+    error_description: "client authentication failed",
+  };
+  for (const details of [parameters, { 0: { scheme: "basic", parameters } }])
+    expect(write("error", failed(details))).toMatchObject([
+      { level: 50, err: { message: "challenged" }, answer: "invalid_client: client authentication failed" },
+    ]);
+  expect(write("error", failed({}))[0]).not.toHaveProperty("answer");
+});
+
 it("keeps what an operator should see", () => {
   expect(write("error", authError("AdapterError"))).toMatchObject([{ level: 50, err: { message: "gone" } }]);
   expect(write("error", new Error("gone"))).toMatchObject([{ level: 50 }]);
