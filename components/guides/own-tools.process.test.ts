@@ -55,6 +55,7 @@ const tools: Record<string, Tools> = {
       "securesystemslib 1.6.0": "ok",
       "securesystemslib 1.6.0, under its own id of the key": "Accepted signatures do not match",
       "in-toto-attestation 0.9.3": "ok",
+      "in-toto-attestation 0.9.3, whole numbers": "sequence 1.0",
       "jcs 0.2.1": "ok",
       "rfc8785 0.1.4": large,
       "py_webauthn 3.0.1": "ok",

@@ -42,6 +42,16 @@ def with_in_toto():
     Statement.copy_from_pb(Parse((samples / "payload.json").read_bytes(), Message())).validate()
 
 
+def with_in_toto_numbers():
+    from google.protobuf.json_format import MessageToDict, Parse
+    from in_toto_attestation.v1.statement_pb2 import Statement as Message
+
+    statement = MessageToDict(Parse((samples / "payload.json").read_bytes(), Message()))
+    sequence = statement["predicate"]["record"]["sequence"]
+    if not isinstance(sequence, int):
+        raise ValueError(f"sequence {sequence}")
+
+
 def with_canonical(canonicalize):
     failed = []
     for case in read("jcs.json"):
@@ -167,6 +177,7 @@ TOOLS = {
     "securesystemslib 1.6.0": lambda: with_securesystemslib((samples / "dsse_keyid.txt").read_text()),
     "securesystemslib 1.6.0, under its own id of the key": lambda: with_securesystemslib(None),
     "in-toto-attestation 0.9.3": with_in_toto,
+    "in-toto-attestation 0.9.3, whole numbers": with_in_toto_numbers,
     "jcs 0.2.1": with_jcs,
     "rfc8785 0.1.4": with_rfc8785,
     "py_webauthn 3.0.1": with_py_webauthn,
