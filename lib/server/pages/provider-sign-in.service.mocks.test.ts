@@ -337,7 +337,7 @@ describe("sign-in with a provider", () => {
       expect(answer.status).toBe(503);
     });
 
-    it("takes those of a whole company at once, and limits only what doesn't verify", async () => {
+    it("takes more than the limit of those that verify, and limits what doesn't", async () => {
       const { LIMIT_APPROVE_PER_MINUTE: limit } = test.app.env;
       const token = await provider.logOut(`ada-${domain}`);
       for (let i = 0; i <= limit; i += 1) expect((await send(token)).status).toBe(200);

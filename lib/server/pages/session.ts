@@ -371,7 +371,7 @@ const badLogout = (description: string, status = 400) =>
 
 /**
  * OpenID Connect Back-Channel Logout 1.0: the provider ends a person's sessions here, all of them. Only tokens that don't verify
- * are limited: a provider doesn't send a logout again that was refused, and may send those of a whole company at once.
+ * are limited here: a provider doesn't send a logout again that was refused. As requests, all count and wait as pages do.
  */
 export async function endProviderSessions(request: Request): Promise<Response> {
   const { context, env } = await getApp();
