@@ -134,6 +134,8 @@ export async function sendResponse(answer: HttpResponse | Response, outgoing: Se
   await send(answer, outgoing).catch(() => outgoing.destroy());
 }
 
+const longText = 64 * 1024;
+
 function sendText({ status, headers, text }: HttpResponse, outgoing: ServerResponse): void {
   if (text === null) {
     outgoing.writeHead(status, headers).end();
@@ -141,8 +143,11 @@ function sendText({ status, headers, text }: HttpResponse, outgoing: ServerRespo
   }
   const bytes = Buffer.byteLength(text);
   headers["content-length"] = String(bytes);
-  // Node writes a string of plain ASCII together with the headers, and as it is.
-  outgoing.writeHead(status, headers).end(text, bytes === text.length ? "latin1" : "utf8");
+  const encoding = bytes === text.length ? "latin1" : "utf8";
+  outgoing.writeHead(status, headers);
+  // Node writes a string of plain ASCII together with the headers, and as it is; a long one it would copy twice.
+  if (bytes > longText) outgoing.end(Buffer.from(text, encoding));
+  else outgoing.end(text, encoding);
 }
 
 export async function send(response: HttpResponse | Response, outgoing: ServerResponse): Promise<void> {
