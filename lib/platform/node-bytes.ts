@@ -48,7 +48,16 @@ export function sha256(...parts: Uint8Array[]): Uint8Array {
   return digest;
 }
 
-export const toHex = (bytes: Uint8Array): string => toBuffer(bytes).toString("hex");
+const scratchBuffer = toBuffer(scratch);
+
+/** Short bytes are copied: a Buffer over them would first move them out of V8's heap. */
+function toText(bytes: Uint8Array, encoding: "hex" | "base64"): string {
+  if (bytes.length > scratch.length) return toBuffer(bytes).toString(encoding);
+  scratch.set(bytes);
+  return scratchBuffer.toString(encoding, 0, bytes.length);
+}
+
+export const toHex = (bytes: Uint8Array): string => toText(bytes, "hex");
 export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
-export const toBase64 = (bytes: Uint8Array): string => toBuffer(bytes).toString("base64");
+export const toBase64 = (bytes: Uint8Array): string => toText(bytes, "base64");
 export const fromBase64 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "base64"));
