@@ -34,7 +34,7 @@ import { numberedRandom } from "#lib/protocol/tlog/witness-policy";
 import {
   describeRegistered,
   type FoundAgent,
-  findAgent,
+  findPublicAgent,
   slugKey,
   slugTaken,
 } from "#lib/services/agents/agents";
@@ -107,7 +107,7 @@ async function findRecentAgent(context: Context, { body, caller }: AttestInput):
 }
 
 async function readAgent({ database, agents }: Context, slug: string): Promise<FoundAgent | null> {
-  const found = await findAgent(database.db, slug);
+  const found = await findPublicAgent(database, slug);
   if (found !== null) agents.set(slugKey(slug), found);
   return found;
 }
