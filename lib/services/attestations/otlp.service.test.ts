@@ -275,6 +275,20 @@ describe("a coding agent's own event", () => {
     expect(await list(agent)).toMatchObject([{ inputs_hash: hashInputs([null, null, 5]) }]);
   });
 
+  it("hashes large numbers alike in both encodings, whichever of OTLP's types the exporter chose", async () => {
+    const agent = nameAgent();
+    const function_args = [1e20, -1e20, 2 ** 63, -(2 ** 63), 2 ** 62, 2 ** 53 + 2, 1e308, 5];
+    const call = { "event.name": "gemini_cli.tool_call", function_name: "pay", function_args };
+    const records = makeLogs(agent, "", call);
+    for (const encoding of encodings) {
+      const bytes = serializers.logs[encoding].serializeRequest(records) as Uint8Array;
+      expect(await send(encoding, bytes, { signal: "logs" })).toMatchObject({ status: 200 });
+    }
+    const exact = ["-9223372036854775808", "4611686018427387904", "9007199254740994"];
+    const inputs = [1e20, -1e20, 2 ** 63, ...exact, 1e308, 5];
+    expect(await list(agent)).toMatchObject([{ inputs_hash: hashInputs(inputs) }]);
+  });
+
   it.each<[string, string, Attributes, JsonObject]>([
     [
       "Claude Code",

@@ -115,6 +115,16 @@ function readEnds(all: readonly Item[]): Ends {
   return new Map(ended.map(({ item, own }) => [item["parentSpanId"], own.text("success")]));
 }
 
+/**
+ * JSON has 64-bit numbers as text. Exporters in JavaScript write a JSON number of any size, for what they send as a double by
+ * protobuf if 64 bits don't hold it: both have to give the same inputs.
+ */
+function readInteger(value: JsonValue | undefined): JsonValue {
+  if (Number.isSafeInteger(Number(value))) return Number(value);
+  if (typeof value !== "number" || !Number.isInteger(value)) return String(value);
+  return value >= -(2 ** 63) && value < 2 ** 63 ? String(BigInt(value)) : value;
+}
+
 const maxDepth = 48;
 
 function readValue(value: JsonValue | undefined, depth = 0): JsonValue {
@@ -122,9 +132,8 @@ function readValue(value: JsonValue | undefined, depth = 0): JsonValue {
   if (!isJsonObject(value)) return null;
   const { stringValue, boolValue, intValue, doubleValue, arrayValue, kvlistValue, bytesValue } = value;
   if (stringValue !== undefined || boolValue !== undefined) return stringValue ?? boolValue ?? null;
-  // JSON has 64-bit numbers as text, and exporters in JavaScript write null for NaN and Infinity.
-  if ((intValue ?? null) !== null)
-    return Number.isSafeInteger(Number(intValue)) ? Number(intValue) : String(intValue);
+  // Exporters in JavaScript write null for NaN and Infinity.
+  if ((intValue ?? null) !== null) return readInteger(intValue);
   if ((doubleValue ?? null) !== null)
     return Number.isFinite(doubleValue) ? Number(doubleValue) : String(doubleValue);
   if (isJsonObject(arrayValue)) return listIn(arrayValue, "values").map((one) => readValue(one, depth + 1));
