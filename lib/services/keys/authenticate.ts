@@ -218,7 +218,9 @@ export async function actAsKey(
  *
  * A client with a valid key that shares the address must not wait with it:
  * - A key that was found before is looked up at once, whatever the count. It is remembered as "worth a look-up" and
- *   nothing else: the database still answers each time, so a revoked key is refused at the next request.
+ *   nothing else: the database still answers each time, so a revoked key is refused at the next request. That miss is no
+ *   guess and not counted: it gets the 401 that says to change the key, where a 429 would say to send it again. A key can be
+ *   missed so once, and who holds it knows that it worked.
  * - A key that was missed a moment ago is not looked up or counted again: keys are drawn at random and a dead one never
  *   comes back, so a client that keeps using a revoked key costs nothing and uses up no count.
  * All others pass a gate, a few at a time: a thousand at once would be looked up before the first miss is counted, and
@@ -273,8 +275,8 @@ export function createInvalidKeyThrottle(
       found.set(name, true);
       return { found: answer, refusal: null };
     }
-    found.delete(name);
     missed.set(name, true);
+    if (found.delete(name)) return { found: null, refusal: null };
     const state = await limiter.consume(policy, client);
     return { found: null, refusal: state.allowed ? null : refuse(state) };
   }
