@@ -32,6 +32,8 @@ export interface LoggedRequest {
 
 export interface RequestLog {
   add(request: LoggedRequest): void;
+  /** Counts an attestation that no request with a key made. */
+  countAttested(organizationId: string, agentSlug: string, atMs: number): void;
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -122,6 +124,9 @@ function count(
   else batch.counts.set(name, { organization_id, kind, subject, day: textOfDay(day), total: 1 });
 }
 
+const countAttested = (batch: Batch, organizationId: string, day: number, slug: string) =>
+  count(batch, organizationId, day, "agent", slug.toLowerCase());
+
 function addTo(batch: Batch, request: LoggedRequest, bounds: Bounds): void {
   const { organizationId: organization_id, keyId, attested } = request;
   const day = Math.floor(request.startMs / dayMs);
@@ -133,7 +138,7 @@ function addTo(batch: Batch, request: LoggedRequest, bounds: Bounds): void {
   }
   ofDay.requests += 1;
   count(batch, organization_id, day, "key", keyId);
-  for (const slug of attested) count(batch, organization_id, day, "agent", slug.toLowerCase());
+  for (const slug of attested) countAttested(batch, organization_id, day, slug);
   if (ofDay.logged >= bounds.waitingPerOrganization || batch.entries.length >= bounds.waiting) return;
   ofDay.logged += 1;
   batch.entries.push(request);
@@ -181,7 +186,7 @@ export function createRequestLog(
 
   function flush(): Promise<void> {
     if (writing !== null) return writing.then(flush);
-    if (batch.days.size === 0) return Promise.resolve();
+    if (batch.counts.size === 0) return Promise.resolve();
     writing = write().finally(() => {
       writing = null;
     });
@@ -198,6 +203,8 @@ export function createRequestLog(
       addTo(batch, request, bounds);
       if (batch.entries.length >= writeAt) flushUnlessWriting();
     },
+    countAttested: (organizationId, agentSlug, atMs) =>
+      countAttested(batch, organizationId, Math.floor(atMs / dayMs), agentSlug),
     flush,
     close: async () => {
       clearInterval(timer);

@@ -38,6 +38,8 @@ export interface AttestationFilter {
   action?: string | undefined;
   /** True: only those with warnings; false: only those without. */
   warnings?: boolean | undefined;
+  /** True: a TEST approval is no warning. */
+  isTestSaid?: boolean | undefined;
   /** Made at this time or later, and before that one. */
   from?: Date | undefined;
   to?: Date | undefined;
@@ -83,7 +85,7 @@ const isAfter = (cursor: string) =>
 export const containing = (text: string) => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
 
 function matches(filter: AttestationFilter, keys: readonly PublishedKey[]): SQL | undefined {
-  const { id, agentSlug, isPublic, approval, action, warnings, from, to } = filter;
+  const { id, agentSlug, isPublic, approval, action, warnings, isTestSaid = false, from, to } = filter;
   return and(
     id === undefined ? undefined : eq(attestations.id, id),
     agentSlug === undefined ? undefined : eq(agents.slug_key, slugKey(agentSlug)),
@@ -92,7 +94,7 @@ function matches(filter: AttestationFilter, keys: readonly PublishedKey[]): SQL 
     action === undefined ? undefined : ilike(attestations.action, containing(action)),
     from === undefined ? undefined : gte(attestations.created_at, from),
     to === undefined ? undefined : lt(attestations.created_at, to),
-    matchesWarnings(warnings, keys),
+    matchesWarnings(warnings, keys, isTestSaid),
   );
 }
 

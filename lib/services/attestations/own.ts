@@ -69,8 +69,11 @@ async function describeAll(
   );
 }
 
-/** The portal's filters, as its address bar has them: whole days, and a search for a part of the action or an id. */
-export function toFilter(filters: AttestationFilters): AttestationFilter {
+/**
+ * The portal's filters, as its address bar has them: whole days, and a search for a part of the action or an id. The portal
+ * of a TEST instance says once that every approval is a TEST, so no warning of its lists does.
+ */
+export function toFilter({ worldId }: Context, filters: AttestationFilters): AttestationFilter {
   const { q, agent, visibility, approval, warnings, from, until } = filters;
   const search = q?.trim() || undefined;
   return {
@@ -79,6 +82,7 @@ export function toFilter(filters: AttestationFilters): AttestationFilter {
     isPublic: visibility === undefined ? undefined : visibility === "public",
     approval,
     warnings: warnings === undefined ? undefined : warnings === "true",
+    isTestSaid: worldId.environment !== "production",
     from: from === undefined ? undefined : new Date(`${from}T00:00:00Z`),
     to: until === undefined ? undefined : new Date(Date.parse(`${until}T00:00:00Z`) + dayMs),
   };
@@ -125,7 +129,7 @@ export async function listOwnAttestations(
   page: ListQuery,
 ): Promise<{ rows: ShownAttestation[]; nextCursor: string | null }> {
   await requireRole(context.database.db, person, "read");
-  const { shown, nextCursor } = await readOwn(context, person, toFilter(filters), page);
+  const { shown, nextCursor } = await readOwn(context, person, toFilter(context, filters), page);
   const tests = await findTests(
     context,
     shown.map(({ row }) => row.id),
@@ -299,7 +303,7 @@ const columns = [
 async function* readAll(exported: Exported, filters: AttestationFilters) {
   const { context, organizationId } = exported;
   const scope = ofOrganization(organizationId);
-  const filter = toFilter(filters);
+  const filter = toFilter(context, filters);
   let cursor: string | undefined;
   do {
     const page = { limit: batchSize, cursor };

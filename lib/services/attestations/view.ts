@@ -98,17 +98,22 @@ export function describeWarnings(row: Row, statement: ActionStatement | null, ke
   return drawWarnings(facts);
 }
 
-function isWarned(keys: Keys): SQL | undefined {
+function isWarned(keys: Keys, isTestSaid: boolean): SQL | undefined {
   const revoked = revokedIds(keys);
+  // All that traces report, or all of a TEST instance, would hide what is bad news.
+  const beside = isTestSaid ? sql`'{reported_by_trace,approval_test}'` : sql`'{reported_by_trace}'`;
   return or(
-    // All that traces report would hide what is bad news.
-    sql`coalesce(cardinality(array_remove(${attestations.warnings}, 'reported_by_trace')), 0) > 0`,
+    sql`NOT coalesce(${attestations.warnings}, '{}') <@ ${beside}::text[]`,
     isNotNull(attestations.erased_at),
     revoked.length === 0 ? undefined : inArray(attestations.key_id, revoked),
   );
 }
 
-export function matchesWarnings(wanted: boolean | undefined, keys: Keys): SQL | undefined {
+export function matchesWarnings(
+  wanted: boolean | undefined,
+  keys: Keys,
+  isTestSaid: boolean,
+): SQL | undefined {
   if (wanted === undefined) return undefined;
-  return wanted ? isWarned(keys) : sql`NOT (${isWarned(keys)})`;
+  return wanted ? isWarned(keys, isTestSaid) : sql`NOT (${isWarned(keys, isTestSaid)})`;
 }

@@ -11,7 +11,13 @@ import { startTestApp } from "#support/app";
 import { approveUnproven } from "#support/authorizations";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { askForFirstApproval, findNextStep, readFirstSteps, sendFirstAttestation } from "./overview";
+import {
+  askForFirstApproval,
+  findNextStep,
+  readBusiest,
+  readFirstSteps,
+  sendFirstAttestation,
+} from "./overview";
 
 describe("what comes after the first steps", () => {
   it("is one thing at a time, of this organization's own", async () => {
@@ -68,6 +74,10 @@ describe("the first steps", () => {
     const { body } = await test.call("GET", `/v1/verify/${attestation?.id}`);
     expect(body).toMatchObject({ valid: true, agent_slug: attestation?.slug });
     await expect(sendFirstAttestation(context, person)).rejects.toThrow("has attestations already");
+    await context.requestLog.flush();
+    expect((await readBusiest(context, person)).agents).toEqual([
+      { slug: attestation?.slug, attestations: { today: 1, days7: 1, days30: 1 } },
+    ]);
 
     await askForFirstApproval(context, person);
     const asked = (await read()).approval;

@@ -119,6 +119,7 @@ export async function sendFirstAttestation(context: Context, person: MemberPrinc
     inputs_hash: `sha256:${hexEncode(sha256(utf8Encode(action)))}`,
   };
   const { attestation_id } = await attest(context, { caller, body, raw: body, hold: null });
+  context.requestLog.countAttested(person.organizationId, body.agent_slug, context.clock().getTime());
   await recordAct(context, context.database.db, person, {
     action: "attestation.created",
     subject: attestation_id,
@@ -270,7 +271,7 @@ async function readPending(context: Context, organizationId: string) {
 
 /** Counts over the days that the chart shows. `from`: the first of them, as the list's filter takes it. */
 async function readWarned(context: Context, organizationId: string, from: string) {
-  const filter = toFilter({ warnings: "true", from });
+  const filter = toFilter(context, { warnings: "true", from });
   return { count: await countAttestations(context, ofOrganization(organizationId), filter), from };
 }
 
