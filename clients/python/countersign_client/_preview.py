@@ -42,7 +42,8 @@ def show_inputs(inputs: Json, beside: Mapping[str, str]) -> Shown:
     for fields in (_list_fields(inputs), [Field("arguments", canonical_json(inputs), None)]):
         named = [one._replace(name=f"{one.name} (argument)") if one.name in beside else one for one in fields]
         shown = [part for one in named for part in _split(one)]
-        entries = [*own, *shown]
+        # A title begins with the first detail, which says what runs only if it is an argument.
+        entries = [*shown, *own]
         context = {one.name: one.text for one in entries}
         if not fields or len(entries) > _MAX_ENTRIES or len(context) < len(entries):
             continue

@@ -609,6 +609,7 @@ def test_shows_the_human_every_argument_unless_they_may_approve_unseen_ones(
         "to (argument)": "Example Ltd",
         "amount": '{"currency":"EUR","value":100}',
     }
+    assert [*gated.authorization["context"]] == ["to (argument)", "amount", "to"]
     unseen = gate(new_agent(), inputs(), Action(), on_request=human, asked=asked, approve_unseen_inputs=True)
     assert unseen.authorization["context"] == {"to": "a supplier"}
     agent = new_agent()

@@ -1,5 +1,6 @@
 /** A human sees every argument, or nothing is asked. */
 import { describe, expect, it } from "vitest";
+import { deriveTitle } from "#lib/protocol/record/title";
 import { showInputs as show } from "./shown-inputs";
 
 const showInputs = (inputs: unknown, beside: Record<string, string>) => show(inputs, beside).context;
@@ -12,6 +13,12 @@ describe("what the human reads of the arguments", () => {
     const parts = showInputs({ command: long }, {});
     expect(Object.keys(parts)).toEqual(["command (01/3)", "command (02/3)", "command (03/3)"]);
     expect(Object.values(parts).join("")).toBe(long);
+  });
+
+  it("begins with the arguments, so that a title says one of them if none has a known name", () => {
+    const context = showInputs({ account: "4711" }, { project: "Spring cleaning" });
+    expect(Object.keys(context)).toEqual(["account", "project"]);
+    expect(deriveTitle({ action: "Use the tool close", tool: "close", context })).toMatch(/^4711/);
   });
 
   it("is JSON if an argument has no name that can be shown, or there are too many", () => {

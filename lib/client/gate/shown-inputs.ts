@@ -33,7 +33,8 @@ export function showInputs(inputs: unknown, beside: Record<string, string>): Sho
   const whole: Field = { name: "arguments", text: canonicalJson(inputs as JsonValue), type: undefined };
   for (const fields of [listed, [whole]]) {
     const shown = fields.map((field) => nameApart(field, beside)).flatMap(split);
-    const entries = [...own, ...shown];
+    // A title begins with the first detail, which says what runs only if it is an argument.
+    const entries = [...shown, ...own];
     const names = new Set(entries.map(({ name }) => name));
     if (fields.length === 0 || entries.length > maxEntries || names.size < entries.length) continue;
     const isWhole = fields.every((field, at) => shown[at]?.name === field.name && field.type !== undefined);
