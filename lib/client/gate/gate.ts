@@ -337,15 +337,15 @@ async function waitForClaim<Inputs>(
     if (!signal?.aborted) throw error;
     // So that people don't approve what can't run any more. If it was decided meanwhile, there is nothing to cancel.
     const limit = AbortSignal.timeout(graceMs);
-    if (requestId !== "") await cancelAmended(service, requestId, limit).catch(() => undefined);
+    if (requestId !== "") await cancelLatest(service, requestId, limit).catch(() => undefined);
     throw signal.reason;
   } finally {
     over.abort();
   }
 }
 
-/** Cancels the request that people still see: an approver may have made another one of it. */
-export async function cancelAmended(service: Service, requestId: string, signal: AbortSignal): Promise<void> {
+/** Cancels the request, or the one that an approver made of it, which is what people still see. */
+export async function cancelLatest(service: Service, requestId: string, signal: AbortSignal): Promise<void> {
   try {
     await cancel(service, requestId, { signal });
   } catch (error) {

@@ -16,15 +16,7 @@ import {
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import {
-  askOnce,
-  cancelAmended,
-  type GatedAction,
-  GateMemory,
-  gate,
-  readOutcome,
-  untilAborted,
-} from "./gate";
+import { askOnce, cancelLatest, type GatedAction, GateMemory, gate, readOutcome, untilAborted } from "./gate";
 
 type Id = string | number;
 /** A JSON-RPC message, without its version. */
@@ -326,7 +318,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     } catch (error) {
       if (stop.signal.aborted && !signal.aborted) return false;
       if (signal.aborted)
-        await cancelAmended(service, request_id, AbortSignal.timeout(progressMs)).catch(() => undefined);
+        await cancelLatest(service, request_id, AbortSignal.timeout(progressMs)).catch(() => undefined);
       throw error;
     } finally {
       const isDecided = !signal.aborted && !stop.signal.aborted;
@@ -477,7 +469,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         call.ended.abort(new Error("The client has gone."));
       }
       const limit = AbortSignal.timeout(progressMs);
-      const cancelled = [...undecided].map((id) => cancelAmended(service, id, limit));
+      const cancelled = [...undecided].map((id) => cancelLatest(service, id, limit));
       await Promise.allSettled([...working.keys(), ...cancelled]);
     },
   };

@@ -35,7 +35,7 @@ import {
   askOnce,
   attestRun,
   attestStopped,
-  cancelAmended,
+  cancelLatest,
   confirmApproval,
   type GatedAction,
 } from "#lib/client/gate/gate";
@@ -201,7 +201,7 @@ const cancelTimeoutMs = 5_000;
 
 /** So that people don't approve what can't run any more. If it doesn't work, the request expires. */
 async function cancel({ service }: Hook, requestId: string): Promise<void> {
-  await cancelAmended(service, requestId, AbortSignal.timeout(cancelTimeoutMs)).catch(() => undefined);
+  await cancelLatest(service, requestId, AbortSignal.timeout(cancelTimeoutMs)).catch(() => undefined);
 }
 
 export async function openHook(command: Command, call: ToolCall): Promise<Hook> {
