@@ -50,7 +50,7 @@ try {
   }
   const { status } = spawnSync(
     process.execPath,
-    [".ci/test.mjs", "--only", "unit", "lib/client/hook/agents.process"],
+    [".ci/test.mjs", "--only", "unit", "lib/client/hook/agents.process", ...process.argv.slice(2)],
     {
       cwd: root,
       env: {

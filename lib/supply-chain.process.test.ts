@@ -1,7 +1,9 @@
 /** Inputs of the build: exact versions, licences that may be passed on, and a verifier that anyone can build again. */
+import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { encodeLicenses, listLicenses, readLockedPackages } from "#ci/licenses";
 import { listProductionNames } from "#ci/production";
@@ -18,6 +20,16 @@ const refusedOf = (packages: object, names: string[]) =>
   })
     .filter(({ isFine }) => !isFine)
     .map(({ name }) => name);
+
+it("runs only those tests of Python that are asked for", async () => {
+  const env = { ...process.env, TEST_DATABASES: "embedded" };
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [".ci/test-python.mjs", "no-test-is-called-so"],
+    { env },
+  ).catch((error: { stdout: string }) => error);
+  expect(stdout).toContain("0 passed, 1 failed");
+});
 
 describe("dependencies", () => {
   it("have exact versions, here and in the lockfile", () => {
