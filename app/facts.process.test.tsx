@@ -77,7 +77,10 @@ const samples = {
     amount: { value: "12000.50", currency: "EUR" },
     tool: "transfer",
     cost: "12,000.50 EUR",
-    decided: { toMembers: "2 of finance, by passkey", toPublic: "2 of one group, by passkey" },
+    decided: {
+      toMembers: "2 members of finance, by passkey",
+      toPublic: "2 of one group, by passkey",
+    },
   },
   rule: {
     amount: { value: "1500", currency: "JPY" },

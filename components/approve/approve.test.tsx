@@ -15,6 +15,7 @@ import { AgentBlock } from "./agent-block";
 import { ApprovalScreen } from "./approval-screen";
 import { explainChange } from "./change-form";
 import { findDifferences } from "./check-shown";
+import { CodeField } from "./code-field";
 import { DenyFormPlain, explainDenial, readReason } from "./deny-form";
 import { describeForWallet, listDetails } from "./details";
 import { GrantBlock } from "./grant-block";
@@ -309,6 +310,11 @@ describe("a planted request", () => {
 });
 
 describe("blocks", () => {
+  it("keep a code in one line, which a phone would break at its hyphen", () => {
+    const html = renderToStaticMarkup(<CodeField id="code" />);
+    expect(html).toContain('<span class="whitespace-nowrap">K7Q-F2M</span>');
+  });
+
   it("cut nothing and run nothing", () => {
     const long = "x".repeat(1_024);
     const html = renderToStaticMarkup(
@@ -593,10 +599,10 @@ describe("blocks", () => {
       );
     const both = { groups: [group], approvals: { required: 2, given: 2 } };
     const alone = render({ ...both, required_level: "none" });
-    expect(alone).toContain("2 of finance, by passkey, approved it");
+    expect(alone).toContain("2 members of finance, by passkey, approved it");
     expect(alone).not.toMatch(/World IDs? of|The stand-in approved/);
     expect(render({ ...both, required_level: "orb" })).toContain(
-      "2 of finance, by passkey and World ID, approved it",
+      "2 members of finance, by passkey and World ID, approved it",
     );
     expect(render({ is_test: false, environment: "production" })).toContain("A World ID approved it");
   });

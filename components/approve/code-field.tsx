@@ -19,7 +19,13 @@ export function CodeField({ id, value, onType, isMissed = false }: CodeFieldProp
     <Field
       id={id}
       label="Confirmation code"
-      hint="The agent showed it to its operator, for example K7Q-F2M. You need it to approve or deny. If nobody gave you one, you can close this page: nothing is decided without it."
+      hint={
+        <>
+          The agent showed it to its operator, for example <span className="whitespace-nowrap">K7Q-F2M</span>.
+          You need it to approve or deny. If nobody gave you one, you can close this page: nothing is decided
+          without it.
+        </>
+      }
       {...(isMissed ? { error: "enter the code first" } : {})}
     >
       <Input

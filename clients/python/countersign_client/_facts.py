@@ -91,8 +91,12 @@ def _describe_people(
 ) -> str:
     if groups:
         known: Mapping[str, str] = {} if opened is None else opened.groups
-        names = [known.get(one["group"], "another" if at else "one group") for at, one in enumerate(groups)]
-        each = [f"{group['count']} of {name}" for group, name in zip(groups, names, strict=True)]
+        each = [
+            f"{_count(one['count'], 'member')} of {known[one['group']]}"
+            if one["group"] in known
+            else f"{one['count']} of {'another' if at else 'one group'}"
+            for at, one in enumerate(groups)
+        ]
         who = each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
     elif any(way != "World ID" for way in ways):
         who = _count(len(ways), "enrolled approver")

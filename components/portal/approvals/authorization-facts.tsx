@@ -91,7 +91,9 @@ function showNeeds({
   required_level,
   required_approvers: groups = [],
 }: AuthorizationState): Definition[] {
-  const each = groups.map(({ name, count }) => `${count} of ${name ?? "an erased group"}`);
+  const each = groups.map(
+    ({ name, count }) => `${formatCount(count, "member")} of ${name ?? "an erased group"}`,
+  );
   const given = `${approvals.given} of ${approvals.required}`;
   return [
     { id: "level", name: "Required proof", value: levelWords[required_level] },

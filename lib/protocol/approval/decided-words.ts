@@ -53,10 +53,14 @@ export type Decided =
   /** Erased, private or unreadable. */
   | { readonly kind: "hidden" };
 
-/** How many people in words: "2 of finance", to the public "2 of one group". */
-export function describeGroups(groups: readonly DecidingGroup[]): string {
+/** How many people in words: "2 members of finance", to the public "2 of one group". `isPack`: "2 of finance". */
+export function describeGroups(groups: readonly DecidingGroup[], isPack = false): string {
   const nameless = (index: number) => (index === 0 ? "one group" : "another");
-  const each = groups.map(({ name, count }, index) => `${count} of ${name ?? nameless(index)}`);
+  const each = groups.map(({ name, count }, index) =>
+    name === null || isPack
+      ? `${count} of ${name ?? nameless(index)}`
+      : `${formatCount(count, "member")} of ${name}`,
+  );
   return each.length < 2 ? each.join("") : `${each.slice(0, -1).join(", ")} and ${each.at(-1)}`;
 }
 
@@ -70,7 +74,10 @@ function countPeople(people: readonly DecidingPerson[], isTest: boolean): string
   return people.length === 1 ? "1 person" : `${people.length} different people`;
 }
 
-function describePeople({ decision, groups, people, level, isTest }: Decided & { kind: "people" }): string {
+function describePeople(
+  { decision, groups, people, level, isTest }: Decided & { kind: "people" },
+  isPack: boolean,
+): string {
   const ways = [...new Set(people.map(({ way }) => way))];
   if (decision === "denied" && ways[0] === "the link") return "Whoever had the link";
   // A denial needs one of them, however many an approval needs.
@@ -78,7 +85,7 @@ function describePeople({ decision, groups, people, level, isTest }: Decided & {
   const who =
     groups.length === 0 || (decision === "denied" && groups.length > 1)
       ? countPeople(people, isTest)
-      : describeGroups(needed);
+      : describeGroups(needed, isPack);
   const grade = level === "none" ? "" : ` (${levels[level] ?? level})`;
   return `${who}${ways.length === 0 ? "" : `, by ${ways.join(" and ")}`}${grade}`;
 }
@@ -105,11 +112,14 @@ const endings = {
   changed: "Nobody, an approver changed it into another request",
 } as const;
 
-/** A few words or a sentence. Names in it are other people's text. */
-export function describeDecided(decided: Decided): string {
+/**
+ * A few words or a sentence. Names in it are other people's text. `isPack`: in the words of evidence packs of version 2,
+ * whose reports a verifier makes again and compares.
+ */
+export function describeDecided(decided: Decided, isPack = false): string {
   switch (decided.kind) {
     case "people":
-      return describePeople(decided);
+      return describePeople(decided, isPack);
     case "grant":
       return decided.use === null
         ? "Standing approval. Nobody was asked."

@@ -58,7 +58,7 @@ function describeDecider({ approval, decision, facts: { decided } }: PackEntry) 
   if (!isShown) return { decided: "", rule: "", use: "", grant: "" };
   const use = decided.kind === "grant" ? decided.use : null;
   return {
-    decided: describeDecided(decided),
+    decided: describeDecided(decided, true),
     rule: decided.kind === "rule" ? decided.policyIds.join(", ") : "",
     use: use === null ? "" : describeUse(use),
     grant: use?.request_hash ?? "",

@@ -79,13 +79,18 @@ describe("the facts of a receipt", () => {
       what: "Pay the invoice",
       tool: "transfer",
       agent: "treasury-bot",
-      decided: "2 of finance, by passkey",
+      decided: "2 members of finance, by passkey",
       people:
         "Ada Example, by passkey, 2026-11-29 08:00:00 UTC; Person 2, by passkey, 2026-11-29 08:05:00 UTC",
       decided_at: "2026-11-29 08:05:00 UTC",
       recorded_at: "2026-11-29 08:06:00 UTC",
       not_proven: "that the action happened as reported; to whom (only a hash of the details is signed)",
     });
+  });
+
+  it("say who decided in a pack as packs of version 2 always did", () => {
+    const { decided } = factsOfReceipt(attested(backed()), authorization(), names);
+    expect(describeDecided(decided, true)).toBe("2 of finance, by passkey");
   });
 
   it("name nobody's ids in public", () => {
@@ -204,7 +209,7 @@ describe("who decided, in words", () => {
         level: "device",
       }),
       "Approved by",
-      "1 of ops, by World ID and passkey (device)",
+      "1 member of ops, by World ID and passkey (device)",
     ],
     [
       people({
@@ -214,7 +219,7 @@ describe("who decided, in words", () => {
         groups: [{ name: "finance", count: 2 }],
       }),
       "Denied by",
-      "1 of finance, by passkey",
+      "1 member of finance, by passkey",
     ],
     [
       people({ decision: "denied", people: [{ ...byPasskey, way: "the link" }], level: "none" }),
