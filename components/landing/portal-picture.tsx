@@ -75,7 +75,9 @@ export function PortalPicture() {
                 <span className="font-medium">{what}</span>
                 <ToolTag tool={tool} />
               </span>
-              <b className="font-semibold tabular-nums sm:text-right">
+              <b
+                className={`font-semibold tabular-nums sm:text-right ${amount === null ? "max-sm:hidden" : ""}`}
+              >
                 {amount === null ? "–" : <Money value={amount} currency="EUR" />}
               </b>
               <span>

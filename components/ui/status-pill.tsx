@@ -56,9 +56,9 @@ export function StatusPill({ tone, children, large = false }: StatusPillProps) {
   const size = large ? "px-3 py-1.5 text-base" : "px-2 py-0.5 text-[13px]";
   return (
     <span
-      className={`inline-flex items-center gap-1.5 rounded-full sm:whitespace-nowrap border border-current/25 font-medium ${size} ${className}`}
+      className={`inline-flex items-baseline gap-1.5 rounded-full sm:whitespace-nowrap border border-current/25 font-medium ${size} ${className}`}
     >
-      <Icon aria-hidden="true" className={large ? "size-5" : "size-4"} />
+      <Icon aria-hidden="true" className={`shrink-0 self-center ${large ? "size-5" : "size-4"}`} />
       {children}
     </span>
   );

@@ -1,5 +1,6 @@
 /** /portal/agents/<slug>: the file of one agent; behind a tab, what is registered about it. */
 import type { Metadata } from "next";
+import { AgentText } from "#components/agent-text";
 import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/portal/agents/agent-forms";
 import { AgentKeyHistory } from "#components/portal/agents/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agents/agent-table";
@@ -168,7 +169,7 @@ async function ActivityTab({ agent, portal }: { readonly agent: Agent; readonly 
           <TextLink href={`/portal/attestations?agent=${slug}`}>All attestations</TextLink>
         </p>
       </Card>
-      <Card title="Attestations through the API" className="mb-5">
+      <Card title="Attestations" className="mb-5">
         <UsageWords usage={usage.get(slug.toLowerCase())} />
       </Card>
       <Card title="Use it">
@@ -198,7 +199,7 @@ async function AgentPage({ params, searchParams }: PageProps) {
         title={agent.slug}
         action={
           <span className="flex flex-wrap items-center gap-3">
-            {agent.isTest && <TestKeyMark />}
+            {agent.isTest && context.worldId.environment === "production" ? <TestKeyMark /> : null}
             <ButtonLink href={`/portal/evidence?agent=${agent.slug}`} variant="secondary">
               Evidence pack
             </ButtonLink>
@@ -206,6 +207,11 @@ async function AgentPage({ params, searchParams }: PageProps) {
         }
         lead={
           <>
+            {agent.name === null ? null : (
+              <>
+                <AgentText value={agent.name} isName />.{" "}
+              </>
+            )}
             Public page: <TextLink href={`/agent/${agent.slug}`}>View agent</TextLink>.
           </>
         }
