@@ -16,6 +16,7 @@ import { ApprovalScreen } from "./approval-screen";
 import { explainChange } from "./change-form";
 import { findDifferences } from "./check-shown";
 import { CodeField } from "./code-field";
+import { DecisionBar } from "./decision-bar";
 import { DenyFormPlain, explainDenial, readReason } from "./deny-form";
 import { describeForWallet, listDetails } from "./details";
 import { GrantBlock } from "./grant-block";
@@ -684,6 +685,14 @@ describe("a standing approval's page", () => {
     expect(text).toContain("actions like Pay invoice *, where * can be anything");
     expect(html).toMatch(/Cyrillic|mixes|U\+0430/);
     expect(text).toContain("more than 50.00 EUR at once, another currency, or no amount");
+  });
+
+  it("says the limits in the bar of its decision too", () => {
+    const view = { ...makeView(), request: { ...makeView().request, grant } };
+    const bar = renderToStaticMarkup(
+      <DecisionBar view={view} isReady isHidden={false} onChoose={() => {}} />,
+    );
+    expect(bar.replaceAll(/<[^>]*>/g, "")).toContain("Up to 500.00 EUR in all, 20 uses");
   });
 
   it("says that a covered request meets all of its terms, and one of its actions", () => {

@@ -6,6 +6,7 @@ import { Money } from "#components/ui/money";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { findPayee, rankName } from "#lib/protocol/approval/detail-names";
 import { listDetails, writeTitle } from "./details";
+import { Most } from "./grant-block";
 import { TimeLeft } from "./time-left";
 import { coversBottom } from "./use-seen";
 
@@ -18,7 +19,7 @@ interface DecisionBarProps {
 }
 
 export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarProps) {
-  const { amount, action, tool } = view.request;
+  const { amount, action, tool, grant } = view.request;
   const title = writeTitle({ ...view.request, context: view.context });
   const payee = findPayee(view.context);
   const detail = listDetails(view.context).find(({ name }) => rankName(name) === 0)?.value;
@@ -43,6 +44,11 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
             <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} isSilent />
           </p>
         </div>
+        {grant === null ? null : (
+          <p className="font-semibold text-lg leading-tight">
+            <Most {...grant} />
+          </p>
+        )}
         {amount === undefined && detail === undefined ? null : (
           <p className="line-clamp-1 font-semibold text-lg leading-tight">
             {amount === undefined ? <AgentText value={detail ?? ""} hideWarnings /> : <Money {...amount} />}

@@ -24,18 +24,27 @@ function Names({ names }: { readonly names: readonly string[] }) {
   ));
 }
 
+/** "Up to 4,000.00 EUR in all, 20 uses" */
+export function Most({ max_calls, max_budget, currency }: GrantTerms) {
+  return (
+    <>
+      {max_budget === undefined ? null : (
+        <>
+          Up to <Money value={max_budget} currency={currency ?? ""} /> in all,{" "}
+        </>
+      )}
+      {max_calls === 1 ? "1 use" : `${max_budget === undefined ? "Up to " : ""}${max_calls} uses`}
+    </>
+  );
+}
+
 /** The most that it can cost, largest of all. */
 function Limits({ terms }: { readonly terms: GrantTerms }) {
-  const { max_calls, max_amount, max_budget, currency } = terms;
+  const { max_amount, currency } = terms;
   return (
     <>
       <p className="font-semibold text-3xl tabular-nums" data-limit>
-        {max_budget === undefined ? null : (
-          <>
-            Up to <Money value={max_budget} currency={currency ?? ""} /> in all,{" "}
-          </>
-        )}
-        {max_calls === 1 ? "1 use" : `${max_budget === undefined ? "Up to " : ""}${max_calls} uses`}
+        <Most {...terms} />
       </p>
       {max_amount === undefined ? null : (
         <p className="mt-1 font-medium text-xl tabular-nums">
