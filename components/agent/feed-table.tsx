@@ -48,7 +48,7 @@ const actionColumn: Column<FeedEntry> = {
 };
 
 const otherColumns: readonly Column<FeedEntry>[] = [
-  { id: "approval", header: "Human approval, warnings", cell: (entry) => <Marks entry={entry} /> },
+  { id: "approval", header: "Approval, warnings", cell: (entry) => <Marks entry={entry} /> },
   { id: "identity", header: "Signed by", cell: (entry) => <AgentSigned entry={entry} /> },
   {
     id: "time",

@@ -54,9 +54,10 @@ export function StandingTable({ rows, takeBack, empty, hidesAgent = false }: Sta
             {row.action === "" ? "Erased" : <AgentText value={row.action} isExcerpt />}
           </TextLink>
           {row.isSuspended ? (
-            <span className="ml-1.5">
+            <>
+              {" "}
               <StatusPill tone="warn">Suspended</StatusPill>
-            </span>
+            </>
           ) : null}
         </>
       ),

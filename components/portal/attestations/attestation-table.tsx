@@ -66,6 +66,7 @@ const actionColumn: Column<AttestationRow> = {
   id: "action",
   header: "Action",
   isRowHeader: true,
+  maxLines: "two-lines",
   cell: (row) => <Action row={row} />,
 };
 
