@@ -1,5 +1,5 @@
 #!/bin/sh
-# React 19.2.0 and react-dom 19.2.0 (npm) in Chromium 156 (Debian's /usr/bin/chromium, or $CHROMIUM): scrollIntoView returns
+# React 19.2.0 and react-dom 19.2.0 (npm) in Chromium 156 (Debian's, its headless shell too, or $CHROMIUM): scrollIntoView returns
 # a promise there (CSSOM View, "scroll methods return promises"); it returned undefined before. An effect written as one
 # expression, useEffect(() => element.scrollIntoView()), hands that promise to React as its cleanup, and the next run of the
 # effect, or its unmount, throws "destroy is not a function" (minified: "n is not a function") and the whole tree is gone.
@@ -7,7 +7,7 @@
 # Output:  returns: Promise   expression: the tree is gone   braces: the tree is there
 # Exits with 1 if that is no longer so; needs Chromium of that version or newer.
 set -eu
-browser=${CHROMIUM:-/usr/bin/chromium}
+browser=${CHROMIUM:-$(command -v chromium || command -v chromium-headless-shell)}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
