@@ -12,7 +12,6 @@ import {
   type LogEntryKind,
   type Placed,
   placedColumns,
-  signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
@@ -128,7 +127,7 @@ export function makeKeyEvent(signer: Signer, now: Date, facts: KeyEventFacts): K
     at,
     signed_by: signer.keyId,
   });
-  return { keyId: signer.keyId, facts, at, seal: () => signStatement(signer, payload) };
+  return { keyId: signer.keyId, facts, at, build: () => ({ signer, payload }) };
 }
 
 /** Logs the making of every active key that the log does not know yet. Safe to call at each start. */

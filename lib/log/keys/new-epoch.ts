@@ -17,7 +17,7 @@ import {
   storeWithin,
   toSigned,
 } from "#lib/log/sequencer/append";
-import { type LogEntry, type LogEntryKind, signStatement } from "#lib/log/sequencer/entry";
+import type { LogEntry, LogEntryKind } from "#lib/log/sequencer/entry";
 import { type ForkGuard, isHigher, type SignedHead } from "#lib/log/sequencer/fork-guard";
 import type { HeadLock } from "#lib/log/sequencer/head-lock";
 import { describeRecords } from "#lib/log/sequencer/positions";
@@ -26,7 +26,7 @@ import type { Signer } from "#lib/log/signing/signing-keys";
 import { base64Encode, hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { buildStatement, EPOCH_PREDICATE } from "#lib/protocol/statement/statement";
 import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/checkpoint";
-import { originOfLog } from "#lib/protocol/tlog/log-leaf";
+import { originOfLog, signStatement } from "#lib/protocol/tlog/log-leaf";
 import { emptyRightEdge } from "#lib/protocol/tlog/tiles";
 
 export interface EpochContext {

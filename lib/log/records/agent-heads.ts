@@ -14,7 +14,6 @@ import {
   type LogEntryKind,
   type Placed,
   placedColumns,
-  signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
 import { concatBytes } from "#lib/protocol/encoding/bytes";
@@ -161,7 +160,7 @@ async function makeItem(context: SnapshotContext, incrementalFrom: number): Prom
     heads,
     last,
     merged,
-    seal: () => signStatement(signer, payload),
+    build: () => ({ signer, payload }),
   };
 }
 

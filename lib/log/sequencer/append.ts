@@ -14,6 +14,7 @@ import type { Signer, SigningKeys } from "#lib/log/signing/signing-keys";
 import { base64Encode, bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import type { RecordPlace } from "#lib/protocol/record/agent-record";
 import { makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import type { SealedStatement } from "#lib/protocol/tlog/log-leaf";
 import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
 import {
   appendLeafHashes,
@@ -23,6 +24,7 @@ import {
   type Tile,
 } from "#lib/protocol/tlog/tiles";
 import {
+  type HashedStatement,
   isSamePosition,
   type LogEntry,
   type LogEntryKind,
@@ -31,8 +33,9 @@ import {
   type Placed,
   type QueuedEntry,
   type Rejection,
-  type SealedStatement,
   SigningKeyChanged,
+  type SigningThread,
+  signStatements,
   type Verdict,
 } from "./entry";
 import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
@@ -391,24 +394,33 @@ export interface Sequenced {
   byKind: Map<LogEntryKind<LogEntry>, Placed<LogEntry>[]>;
 }
 
-async function sealAll(items: readonly QueuedEntry[], places: GivingPlaces) {
-  const sealed: { place: Place | null; sealed: SealedStatement }[] = [];
+/** Each is chained to the payload before it, so all are built before the first is signed. */
+async function sealAll(
+  items: readonly QueuedEntry[],
+  places: GivingPlaces,
+  thread: SigningThread | undefined,
+) {
+  const given: (Place | null)[] = [];
+  const unsigned: HashedStatement[] = [];
   for (const { item } of items) {
     const { preparation } = item;
     const place = places.next(item);
     if (preparation && place && !(preparation.place && isSamePosition(preparation.place, place)))
       await preparation.make(place);
-    const one = item.seal(place);
-    places.take(item, one.payloadHash);
-    sealed.push({ place, sealed: one });
+    const built = item.build(place);
+    const payloadHash = sha256(built.payload);
+    places.take(item, payloadHash);
+    given.push(place);
+    unsigned.push({ ...built, payloadHash });
   }
-  return sealed;
+  const sealed = await signStatements(unsigned, thread);
+  return sealed.map((one, i) => ({ place: given[i] ?? null, sealed: one }));
 }
 
 export async function sequence(
   before: Omit<KnownHead, "places"> & { places: ReadablePlaces },
   items: readonly QueuedEntry[],
-  { keys, random }: Pick<Signing, "keys" | "random">,
+  { keys, random, thread }: Pick<Signing, "keys" | "random" | "thread">,
   read: PlaceReaders,
 ): Promise<Sequenced> {
   const places = await assignPositions(
@@ -417,7 +429,7 @@ export async function sequence(
     read,
     random,
   );
-  const sealed = await sealAll(items, places);
+  const sealed = await sealAll(items, places, thread);
   const leaves = items.map(({ kind }, i): NewLeaf => {
     const { place, sealed: statement } = sealed[i] as (typeof sealed)[number];
     return { kind: kind.kind, sealed: statement, place: place?.record ?? null };
@@ -460,6 +472,8 @@ export interface Signing {
   /** Null without a store. */
   lock: HeadLock | null;
   random: (bytes: number) => Uint8Array;
+  /** Signs large batches. */
+  thread?: SigningThread;
 }
 
 /** Throws Refused if the database refuses the statement that stores the batch. */

@@ -10,10 +10,17 @@ import { expect, it } from "vitest";
 import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import { checkStoredLogs } from "#lib/log/reading/history";
-import { hexEncode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { signStatements } from "#lib/log/signing/log-worker";
+import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { setupTestApp } from "#support/setup-app";
 import { lockOpenHead } from "./append";
-import { type LogEntry, type LogEntryKind, type Placed, SigningKeyChanged, signStatement } from "./entry";
+import {
+  type LogEntry,
+  type LogEntryKind,
+  type Placed,
+  SigningKeyChanged,
+  type SigningThread,
+} from "./entry";
 import { checkHead, type ForkGuard, type SignedHead } from "./fork-guard";
 import { createLogSequencer } from "./sequencer";
 
@@ -50,7 +57,12 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 /** After another process has moved the head, no batch goes directly for long. */
-const plan = fc.record({ steps: fc.array(step, { minLength: 3, maxLength: 12 }), isAlone: fc.boolean() });
+const plan = fc.record({
+  steps: fc.array(step, { minLength: 3, maxLength: 12 }),
+  isAlone: fc.boolean(),
+  isSignedInThread: fc.boolean(),
+});
+type Plan = typeof plan extends fc.Arbitrary<infer Value> ? Value : never;
 
 const faults = new Set<Step["event"]>(["not sent", "cut", "no answer"]);
 const isUnknown = ({ message }: Error) => message.includes("may or may not have been recorded");
@@ -60,6 +72,21 @@ const isExpected = (error: Error, isBad: boolean, steps: readonly Step[]) =>
   (error.message.includes("the database is unreachable") && steps.some(({ event }) => faults.has(event)));
 
 const turn = () => new Promise((next) => setImmediate(next));
+
+/** Takes its time, fails now and then, and is free again at once. */
+function openThread(): SigningThread {
+  let jobs = 0;
+  return {
+    least: 2,
+    isFree: () => true,
+    run: async (job) => {
+      for (let turns = 0; turns < 6; turns += 1) await turn();
+      jobs += 1;
+      if (jobs % 3 === 0) throw new Error("the thread has ended");
+      return signStatements(job);
+    },
+  };
+}
 
 /** As the real one, with a pause for each note. */
 function openGuard(): ForkGuard {
@@ -104,10 +131,12 @@ it("stores each entry once, where its receipt says, or refuses it in words that 
       await tx.execute(sql`UPDATE signing_keys SET status = ${to} WHERE ${of}`);
     });
 
-  async function play({ steps, isAlone }: { steps: Step[]; isAlone: boolean }) {
+  async function play({ steps, isAlone, isSignedInThread }: Plan) {
     const [next, noted] = [[] as Step["event"][], [] as Step[]];
+    const { signer } = keys;
+    const thread = isSignedInThread ? { thread: openThread() } : {};
     const open = (on: Database) =>
-      createLogSequencer({ database: on, keys, guard: openGuard(), lock: null, random, logger });
+      createLogSequencer({ database: on, keys, guard: openGuard(), lock: null, random, logger, ...thread });
     const here = open(withFaults(database, next));
     const elsewhere = isAlone ? here : open(database);
     const drain = () => Promise.all([here.drain(), elsewhere.drain()]);
@@ -116,10 +145,11 @@ it("stores each entry once, where its receipt says, or refuses it in words that 
       const log = how === "elsewhere" ? elsewhere : here;
       const made = Array.from({ length: many }, (_, i) => {
         count += 1;
-        const sealed = signStatement(keys.signer, utf8Encode(`entry ${count}`));
+        const payload = utf8Encode(`entry ${count}`);
+        const build = () => ({ signer, payload });
         const isBad = how === "one is bad" && i === 0;
-        const item = { seal: () => sealed, agentId, owner: agentId, keyId: keys.signer.keyId, isBad };
-        return { item, hash: hexEncode(sealed.payloadHash) };
+        const item = { build, agentId, owner: agentId, keyId: keys.signer.keyId, isBad };
+        return { item, hash: hexEncode(sha256(payload)) };
       });
       const items = made.map(({ item }) => item);
       const group = how === "as a group" ? log.submitAll(kind, items) : null;
@@ -163,4 +193,41 @@ it("stores each entry once, where its receipt says, or refuses it in words that 
   await fc.assert(fc.asyncProperty(plan, play), { numRuns, seed });
   const logs = await checkStoredLogs(database.db, null);
   expect(logs.map(({ check }) => check.ok)).toEqual([true]);
+});
+
+it("sends a batch behind the one under way, whose signatures took a while too", async () => {
+  const { database, keys, random, logger } = test.app.context;
+  let [underway, most] = [0, 0];
+  const statement = ((text, use) => {
+    const ask = database.statement(text, use);
+    return async (...given) => {
+      underway += 1;
+      most = Math.max(most, underway);
+      const rows = await ask(...given);
+      for (let turns = 0; turns < 50; turns += 1) await turn();
+      underway -= 1;
+      return rows;
+    };
+  }) as Database["statement"];
+  const watched = { ...database, statement };
+  const thread = { ...openThread(), least: 1 };
+  const log = createLogSequencer({
+    ...{ database: watched, keys, guard: openGuard(), lock: null, random, logger, thread },
+  });
+  const { signer } = keys;
+  const agentId = randomUUID();
+  const submit = () => {
+    const payload = utf8Encode(randomUUID());
+    const item = { build: () => ({ signer, payload }), agentId, keyId: signer.keyId, isBad: false };
+    return log.submit(direct, item);
+  };
+  await submit();
+  const placed: Promise<Placed<Item>>[] = [];
+  for (let turns = 0; turns < 100; turns += 1) {
+    placed.push(submit());
+    await turn();
+  }
+  const sequences = (await Promise.all(placed)).map(({ place }) => place?.record.sequence);
+  expect(sequences).toEqual(placed.map((_, i) => i + 2));
+  expect(most).toBe(2);
 });

@@ -64,6 +64,8 @@ export interface CommittedHead extends SignedHead {
   checkpoint: string;
 }
 
+const ignore = () => {};
+
 /** After another process has moved the head, so many batches lock it before they are signed. */
 const lockedBatches = 64;
 
@@ -78,6 +80,8 @@ export interface Committer {
    * there is one.
    */
   send(batch: QueuedEntry[], isBehind: boolean): Promise<Outcome[]> | null;
+  /** Resolves when the batch sent last is built, so that the next can be built on it. */
+  built(): Promise<void>;
   /** The places that are known with the head; undefined if it isn't. */
   places(): KnownHead["places"] | undefined;
   count(): number;
@@ -95,6 +99,7 @@ export function createCommitter(
   let sent: Sequenced | null = null;
   /** True once all that was sent is stored and noted. */
   let underway: Promise<boolean> = Promise.resolve(true);
+  let building: Promise<unknown> = Promise.resolve();
   let batches = 0;
   let lockedUntil = 0;
 
@@ -140,7 +145,9 @@ export function createCommitter(
   ): Promise<Outcome[]> {
     sent = null;
     guard.check(toSigned(base));
-    const sequenced = await sequence(base, batch, dependencies, readers);
+    const sequencing = sequence(base, batch, dependencies, readers);
+    building = sequencing;
+    const sequenced = await sequencing;
     if (mayBeFollowed) sent = sequenced;
     await sendSequenced(sequenced, before);
     // The head before is noted before this one is.
@@ -219,6 +226,7 @@ export function createCommitter(
     commit,
     send: (batch, isBehind) => begin(batch, isBehind, true),
     places: () => known?.places,
+    built: () => building.then(ignore, ignore),
     count: () => batches,
   };
 }

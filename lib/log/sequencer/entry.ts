@@ -4,33 +4,53 @@ import type { LogReceipt } from "#lib/api/schemas/attest";
 import type { Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import type { LogContext } from "#lib/log/context";
+import type { SigningJob } from "#lib/log/signing/log-worker";
 import type { Signer } from "#lib/log/signing/signing-keys";
+import { type JoinedBytes, joinBytes, splitBytes } from "#lib/protocol/encoding/bytes";
 import { isSamePlace, type RecordPlace } from "#lib/protocol/record/agent-record";
-import { signEnvelope } from "#lib/protocol/statement/dsse";
 import type { ClientNumber } from "#lib/protocol/statement/statement";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
+import { type SealedStatement, signStatement } from "#lib/protocol/tlog/log-leaf";
 import type { FunctionCall, LeafKind } from "./append";
 
-/* A statement of the service, signed twice (as it is and as an envelope), and its leaf of the log. */
-
-export interface SealedStatement {
+export interface UnsignedStatement {
+  signer: Signer;
   payload: Uint8Array;
-  payloadHash: Uint8Array;
-  signature: Uint8Array;
-  envelopeSignature: Uint8Array;
-  leaf: Uint8Array;
 }
 
-export function signStatement(signer: Signer, payload: Uint8Array): SealedStatement {
-  const envelope = signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
-  const leaf = makeLogLeaf(envelope, signer.publicKey);
-  return {
-    payload,
-    payloadHash: leaf.payloadHash,
-    signature: signer.sign(payload),
-    envelopeSignature: envelope.signature,
-    leaf: encodeLogLeaf(leaf),
-  };
+export interface HashedStatement extends UnsignedStatement {
+  payloadHash: Uint8Array;
+}
+
+export interface SigningThread {
+  /** Fewer statements are signed before it has answered. */
+  least: number;
+  isFree(): boolean;
+  run(job: SigningJob): Promise<JoinedBytes>;
+}
+
+/** Null if they are few or of several keys, or the thread is busy or fails. */
+async function signAside(unsigned: readonly HashedStatement[], thread: SigningThread) {
+  const [first] = unsigned;
+  if (first === undefined || unsigned.length < thread.least || !thread.isFree()) return null;
+  if (unsigned.some(({ signer }) => signer !== first.signer)) return null;
+  const payloads = joinBytes(unsigned.map(({ payload }) => payload));
+  const signed = await first.signer
+    .lendSeed(2 * unsigned.length, (seed) => thread.run({ seed, ...payloads }))
+    .catch(() => null);
+  return signed && splitBytes(signed);
+}
+
+export async function signStatements(
+  unsigned: readonly HashedStatement[],
+  thread: SigningThread | undefined,
+): Promise<SealedStatement[]> {
+  const signed = thread === undefined ? null : await signAside(unsigned, thread);
+  return unsigned.map(({ signer, payload, payloadHash }, i) => {
+    const [signature, envelopeSignature, leaf] = signed?.slice(3 * i, 3 * i + 3) ?? [];
+    return signature && envelopeSignature && leaf
+      ? { payload, payloadHash, signature, envelopeSignature, leaf }
+      : signStatement(signer, payload, payloadHash);
+  });
 }
 
 /** Position, assigned by the batch, where the order is known. */
@@ -49,8 +69,8 @@ export const isSamePosition = (a: Place, b: Place) =>
   isSamePlace(a.record, b.record) && a.clientGap === b.clientGap;
 
 export interface LogEntry {
-  /** Signs the item in its place; null without an `agentId`. */
-  seal(place: Place | null): SealedStatement;
+  /** Bytes to be signed, with the position of the item in them; null without an `agentId`. */
+  build(place: Place | null): UnsignedStatement;
   /** The agent whose record it belongs to; the service's own statements are in none. */
   agentId?: string;
   client?: ClientNumber | null;

@@ -13,7 +13,7 @@ import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { databaseKinds } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { lockOpenHead } from "./append";
-import { type LogEntry, type LogEntryKind, SigningKeyChanged, signStatement } from "./entry";
+import { type LogEntry, type LogEntryKind, SigningKeyChanged } from "./entry";
 import { type ForkGuard, ForkGuardError } from "./fork-guard";
 import { createLogSequencer } from "./sequencer";
 
@@ -40,7 +40,7 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     const { signer } = test.app.context.keys;
     const payload = utf8Encode(`payload ${n}`);
     return {
-      seal: () => signStatement(signer, payload),
+      build: () => ({ signer, payload }),
       keyId: signer.keyId,
       isBad: false,
       isEmpty: false,

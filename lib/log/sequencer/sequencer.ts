@@ -293,6 +293,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
 
   /** Built and sent behind the batch under way, whose answers come first; resolves when that one has its own. */
   async function follow(batch: QueuedEntry[]): Promise<void> {
+    await committer.built();
     const before = underway;
     const sent = committer.send(batch, before !== null);
     sent?.catch(() => {});

@@ -1,8 +1,11 @@
 /** libsodium behind our own signatures: RFC 8032's, and nothing of a wrong shape is asked of it. */
 import { describe, expect, it } from "vitest";
-import { hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
+import { hexDecode, hexEncode, joinBytes, splitBytes } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import { signStatement } from "#lib/protocol/tlog/log-leaf";
 import { openKeyPair, verifySignature } from "./libsodium";
+import { signStatements } from "./log-worker";
+import { createLocalSigner } from "./signing-keys";
 
 /** RFC 8032, section 7.1, TEST 2. */
 const rfc = {
@@ -12,6 +15,37 @@ const rfc = {
   signature:
     "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
 };
+
+describe("many statements signed in a thread", () => {
+  const signer = createLocalSigner(Buffer.from(rfc.seed, "hex").toString("base64"), "key");
+  const payloads = Array.from({ length: 40 }, (_, i) => new Uint8Array(i).fill(i));
+
+  it("are those that their signer makes one by one, and the seed is overwritten there", async () => {
+    const lent: Uint8Array[] = [];
+    const signed = await signer.lendSeed(80, async (seed) => {
+      lent.push(seed);
+      expect(hexEncode(seed)).toBe(rfc.seed);
+      const made = signStatements({ seed, ...joinBytes(payloads) });
+      expect(seed).toEqual(new Uint8Array(32));
+      return splitBytes(made);
+    });
+    const alone = payloads.map((payload) => signStatement(signer, payload));
+    expect(signed).toEqual(
+      alone.flatMap(({ signature, envelopeSignature, leaf }) => [signature, envelopeSignature, leaf]),
+    );
+    expect(lent[0]?.buffer).toBeInstanceOf(SharedArrayBuffer);
+  });
+
+  it("leave no seed behind if the thread ends before it has taken it", async () => {
+    let lent: Uint8Array | undefined;
+    const failing = signer.lendSeed(80, async (seed) => {
+      lent = seed;
+      throw new Error("ended");
+    });
+    await expect(failing).rejects.toThrow("ended");
+    expect(lent).toEqual(new Uint8Array(32));
+  });
+});
 
 describe("a key pair", () => {
   it("has the public key and the signatures of RFC 8032, each in memory of its own", () => {

@@ -12,6 +12,12 @@ export function openKeyPair(seed: Buffer) {
   seed.fill(0);
   return {
     publicKey,
+    /** In memory that threads share, so that it is overwritten where it is used. */
+    copySeed: () => {
+      const copy = new Uint8Array(new SharedArrayBuffer(sodium.crypto_sign_SEEDBYTES));
+      copy.set(secretKey.subarray(0, copy.length));
+      return copy;
+    },
     sign: (message: Uint8Array) => {
       const signature = new Uint8Array(SIGNATURE_BYTES);
       sodium.crypto_sign_detached(toBuffer(signature), toBuffer(message), secretKey);

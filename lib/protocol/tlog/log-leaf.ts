@@ -19,7 +19,13 @@ import {
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { decodePublicKeyPem, encodePublicKeyPem, SIGNATURE_BYTES } from "#lib/protocol/keys/ed25519";
-import { type Envelope, encodeEnvelope, requireFields, requireString } from "#lib/protocol/statement/dsse";
+import {
+  type Envelope,
+  encodeEnvelope,
+  requireFields,
+  requireString,
+  signEnvelope,
+} from "#lib/protocol/statement/dsse";
 import { TILE_WIDTH } from "./tiles";
 
 export const LEAF_KIND = "dsse";
@@ -79,6 +85,32 @@ export function parseLogLeaf(data: Uint8Array): LogLeaf {
   if (leaf.signature.length !== SIGNATURE_BYTES) throw new RangeError("an Ed25519 signature has 64 bytes");
   if (!bytesEqual(encodeLogLeaf(leaf), data)) throw new RangeError("not the canonical form of a leaf");
   return leaf;
+}
+
+/* A statement of the service, signed twice (as it is and as an envelope), and its leaf. */
+
+export interface SealedStatement {
+  payload: Uint8Array;
+  payloadHash: Uint8Array;
+  signature: Uint8Array;
+  envelopeSignature: Uint8Array;
+  leaf: Uint8Array;
+}
+
+interface Signing {
+  publicKey: Uint8Array;
+  sign(message: Uint8Array): Uint8Array;
+}
+
+export function signStatement(
+  signer: Signing,
+  payload: Uint8Array,
+  payloadHash = sha256(payload),
+): SealedStatement {
+  const envelope = signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
+  const leaf = encodeLogLeaf(makeLogLeaf(envelope, signer.publicKey, payloadHash));
+  const signature = signer.sign(payload);
+  return { payload, payloadHash, signature, envelopeSignature: envelope.signature, leaf };
 }
 
 /** Every field counts. `payloadHash`: of the envelope's payload, if it is known. */

@@ -25,7 +25,6 @@ import {
   type LogEntryKind,
   type Placed,
   placedColumns,
-  signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
 import {
@@ -405,7 +404,7 @@ export async function updateRoster(context: AccountsContext, organizationId: str
         context,
         organizationId,
         made: null,
-        seal: () => signStatement(signer, buildRosterStatement(requireMade(item).head, signer.keyId)),
+        build: () => ({ signer, payload: buildRosterStatement(requireMade(item).head, signer.keyId) }),
       };
       return item;
     });

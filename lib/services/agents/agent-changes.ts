@@ -17,7 +17,6 @@ import {
   type Placed,
   placedColumns,
   requirePlace,
-  signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
 import { base64Encode, hexDecode, uuidV7 } from "#lib/protocol/encoding/bytes";
@@ -89,12 +88,12 @@ export function makeChange(context: ChangeContext, facts: ChangeFacts): ChangeIt
     agentId: facts.agentId,
     keyId: signer.keyId,
     lockAndRecheckKey: facts.lockAndRecheckKey,
-    seal: (place) => {
+    build: (place) => {
       const changed_at = item.at.toISOString();
-      return signStatement(
+      return {
         signer,
-        buildChangeStatement({ ...change, changed_at, record: requirePlace(place).record }),
-      );
+        payload: buildChangeStatement({ ...change, changed_at, record: requirePlace(place).record }),
+      };
     },
   };
   return item;

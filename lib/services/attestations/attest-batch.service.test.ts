@@ -1,5 +1,6 @@
 /** POST /v1/attest/batch on both databases: each entry as if it had been sent alone, or all of them and nothing less. */
 import { generateKeyPairSync, sign } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { afterAll, describe, expect, it } from "vitest";
 import { checkStoredLogs } from "#lib/log/reading/history";
 import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
@@ -40,6 +41,26 @@ describe("a batch of attestations", () => {
     expect([verified.body.valid, verified.body.action]).toEqual([true, "step 99"]);
     const alone = await test.call("POST", "/v1/attest", { key, body: entry(100) });
     expect(Object.keys(made[0]).sort()).toEqual(Object.keys(alone.body).sort());
+  });
+
+  it("has its statements signed in the log's thread if they are many", async () => {
+    const { logPool } = test.app.context;
+    const jobs: string[] = [];
+    const { run } = logPool;
+    logPool.run = (name, ...given) => {
+      jobs.push(name);
+      return run(name, ...given);
+    };
+    const verifyLast = async (answer: Awaited<ReturnType<typeof send>>) => {
+      const { attestation_id: id } = answer.body.results.at(-1).body;
+      return (await test.call("GET", `/v1/verify/${id}`, {})).body.valid;
+    };
+    const entries = Array.from({ length: 32 }, (_, i) => entry(i));
+    expect(await verifyLast(await send(entries.slice(1)))).toBe(true);
+    expect(jobs).toEqual([]);
+    expect(await verifyLast(await send(entries))).toBe(true);
+    expect(jobs).toEqual(availableParallelism() > 1 ? ["signStatements"] : []);
+    logPool.run = run;
   });
 
   it("refuses a body of more than 20,000 names and values in words, whatever its size", async () => {

@@ -20,7 +20,6 @@ import {
   requirePlace,
   SigningKeyChanged,
   StaleInputs,
-  signStatement,
   type Verdict,
 } from "#lib/log/sequencer/entry";
 import { base64Decode, base64UrlDecode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
@@ -111,7 +110,7 @@ export function createEntry(
     isListed: facts.predicate.is_public,
     owner: facts.caller.organizationId,
     client: readClientNumber(facts.predicate.request),
-    seal: (place: Place | null) => signStatement(signer, buildActionStatement(predicateAt(facts, place))),
+    build: (place: Place | null) => ({ signer, payload: buildActionStatement(predicateAt(facts, place)) }),
     forget: () => {
       context.callers.forget(facts.caller.keyId);
       context.agents.delete(slugKey(readSlug(facts)));

@@ -11,7 +11,6 @@ import {
   type LogEntryKind,
   type Placed,
   placedColumns,
-  signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
 import { hexEncode, sha256, uuidV7 } from "#lib/protocol/encoding/bytes";
@@ -179,7 +178,7 @@ async function storeVersion(
       changeAfter,
       made: null,
       keyId: signer.keyId,
-      seal: () => signStatement(signer, requireMade(made).payload),
+      build: () => ({ signer, payload: requireMade(made).payload }),
     };
     return made;
   });

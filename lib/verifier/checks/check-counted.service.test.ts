@@ -4,7 +4,6 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { LoggedStatement, RecordResponse, RecordSnapshot } from "#lib/api/schemas/record";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
-import { signStatement } from "#lib/log/sequencer/entry";
 import { openForkGuard } from "#lib/log/sequencer/fork-guard";
 import { base64Decode, base64Encode, hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
 import {
@@ -14,6 +13,7 @@ import {
   mergeHeads,
 } from "#lib/protocol/record/agent-heads";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
+import { signStatement } from "#lib/protocol/tlog/log-leaf";
 import { setupTestApp } from "#support/setup-app";
 import { checkRecord } from "./check-record";
 import { checkSum, type ListedStatement, readStatementList, type SignedHeads } from "./check-sum";

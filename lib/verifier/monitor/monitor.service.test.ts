@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
-import { type LogEntry, type LogEntryKind, signStatement } from "#lib/log/sequencer/entry";
+import type { LogEntry, LogEntryKind } from "#lib/log/sequencer/entry";
 import { openForkGuard } from "#lib/log/sequencer/fork-guard";
 import { type PlantedOpening, type PlantedSchedule, plantedHash } from "#lib/protocol/approval/planted";
 import { base64Encode, concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
@@ -268,7 +268,7 @@ describe("verify.mjs monitor, record and proof", () => {
       canonicalJson(JSON.parse(String(first["payload"]).replace('"action":"Paid"', '"action":"Paid twice"'))),
     );
     const hidden: LogEntryKind<LogEntry> = { kind: "attestation", admit: async () => [null] };
-    const item = { keyId: signer.keyId, seal: () => signStatement(signer, payload) };
+    const item = { keyId: signer.keyId, build: () => ({ signer, payload }) };
     // The database refuses it; a service that lies has one that does not.
     const allow = "ALTER TABLE log_leaves DROP CONSTRAINT IF EXISTS log_leaves_place";
     await test.query(allow, []);

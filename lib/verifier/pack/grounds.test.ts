@@ -1,6 +1,5 @@
 /** The verifier refuses a pack whose approvals rest on a roster or on rules that the service's statements don't have before. */
 import { describe, expect, it } from "vitest";
-import { signStatement } from "#lib/log/sequencer/entry";
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { buildAuthorization, type HumanAuthorization } from "#lib/protocol/approval/approval";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -8,6 +7,7 @@ import { DECISION_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entri
 import { buildRosterStatement } from "#lib/protocol/passkey/roster";
 import { buildRulesetStatement, type RulesetVersion } from "#lib/protocol/policy/replay";
 import { fault } from "#lib/protocol/statement/outcome";
+import { signStatement } from "#lib/protocol/tlog/log-leaf";
 import type { ListedStatement } from "#lib/verifier/checks/check-sum";
 import { makeEnrolledAuthorization, testRoster } from "#support/enrolled-approvals";
 import { signForTest, testFacts, testKeyId, testPublicKey, testRequest } from "#support/human-authorization";

@@ -46,11 +46,11 @@ import { RulesOverdueError } from "#lib/services/policies/engine";
 import { endPlanted, findDecidable } from "./decide";
 import { countApprover, needsPasskey, type ProvenApprover, proveApprover } from "./passkey-approval";
 import {
+  buildDecision,
   ConcurrentApproval,
   type DecisionLeaf,
   lockOpen,
   notPending,
-  sealDecision,
   storeDecision,
 } from "./store";
 
@@ -260,8 +260,8 @@ async function submit(context: Context, wanted: Wanted): Promise<string> {
       make: async (tx) => {
         amendedBy = await replace(context, tx, wanted, item);
       },
-      seal: (place) =>
-        sealDecision(
+      build: (place) =>
+        buildDecision(
           signer,
           {
             decision: "cancelled",

@@ -52,6 +52,7 @@ import {
 } from "./passkey-approval";
 import { openPlanted } from "./planted";
 import {
+  buildDecision,
   ConcurrentApproval,
   type DecisionItem,
   decisionKind,
@@ -61,7 +62,6 @@ import {
   type NewApproval,
   notPending,
   readProtocolVersion,
-  sealDecision,
   signApproval,
   standsBeside,
 } from "./store";
@@ -101,7 +101,7 @@ export function makeDecision(
     agentId: row.agent_id,
     questions: row.questions,
     keyId: signer.keyId,
-    seal: (place) => sealDecision(signer, made, place),
+    build: (place) => buildDecision(signer, made, place),
   };
 }
 

@@ -7,13 +7,7 @@ import type { Executor } from "#lib/db/client";
 import { looks, plantedRequests, plantedStatements } from "#lib/db/schema";
 import { databaseNow, readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
-import {
-  type LogEntry,
-  type LogEntryKind,
-  placedColumns,
-  signStatement,
-  submitSigned,
-} from "#lib/log/sequencer/entry";
+import { type LogEntry, type LogEntryKind, placedColumns, submitSigned } from "#lib/log/sequencer/entry";
 import {
   buildPlantedStatement,
   type PlantedOpening,
@@ -82,8 +76,8 @@ export async function logPlanted(
   };
   await submitSigned(context as Context, plantedKind, async (): Promise<PlantedItem> => {
     const { signer } = context.keys;
-    const seal = () => signStatement(signer, buildPlantedStatement({ ...statement, key_id: signer.keyId }));
-    return { ...logged, apply, seal, keyId: signer.keyId };
+    const payload = buildPlantedStatement({ ...statement, key_id: signer.keyId });
+    return { ...logged, apply, build: () => ({ signer, payload }), keyId: signer.keyId };
   });
 }
 

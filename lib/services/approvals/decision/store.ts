@@ -13,8 +13,7 @@ import {
   type Place,
   type Placed,
   requirePlace,
-  type SealedStatement,
-  signStatement,
+  type UnsignedStatement,
 } from "#lib/log/sequencer/entry";
 import type { Signer } from "#lib/log/signing/signing-keys";
 import {
@@ -68,12 +67,12 @@ interface Made {
   questionsHash?: string | undefined;
 }
 
-export function sealDecision(
+export function buildDecision(
   signer: Signer,
   { decision, requestHash, decidedAt, object, questionsHash }: Made,
   place: Place | null,
-): SealedStatement {
-  const statement = buildDecisionStatement({
+): UnsignedStatement {
+  const payload = buildDecisionStatement({
     decision,
     request_hash: requestHash,
     decided_at: decidedAt.toISOString(),
@@ -82,7 +81,7 @@ export function sealDecision(
     ...(questionsHash !== undefined && { questions_hash: questionsHash }),
     record: requirePlace(place).record,
   });
-  return signStatement(signer, statement);
+  return { signer, payload };
 }
 
 export interface DecisionLeaf extends LogEntry {

@@ -13,7 +13,7 @@ import { type LogEntryKind, type Placed, submitSigned } from "#lib/log/sequencer
 import type { Signer } from "#lib/log/signing/signing-keys";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import type { Context } from "#lib/services/approvals/context";
-import { type DecisionLeaf, sealDecision, storeDecision } from "#lib/services/approvals/decision/store";
+import { buildDecision, type DecisionLeaf, storeDecision } from "#lib/services/approvals/decision/store";
 
 export interface MadeAtOnce<Answer> {
   requestId: string;
@@ -107,7 +107,7 @@ export async function decideAutomatically<Answer>(
       made: null,
       row: null,
       keyId: signer.keyId,
-      seal: (place) => sealDecision(signer, requireMade(made), place),
+      build: (place) => buildDecision(signer, requireMade(made), place),
     };
     return made;
   });
