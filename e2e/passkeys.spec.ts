@@ -127,6 +127,29 @@ test("enrols from the portal, and stores nothing of a device that isn't unlocked
   await expect(page.getByText("passkey.enrolled")).toBeVisible();
 });
 
+test("asks for a passkey before what owners change, once an owner has confirmed with theirs", async ({
+  page,
+}) => {
+  await signIn(page, newAddress("owner"));
+  await plugIn(await openDevice(page));
+  await page.goto("/portal");
+  await page.getByRole("button", { name: "Add a passkey" }).click();
+  await expect(page.getByText("Approvers of your organization can decide by passkey now.")).toBeVisible();
+  await page.goto("/portal/settings");
+  const form = page.locator("#second-factor form");
+  const save = () => form.getByRole("button", { name: "Save" }).click();
+  await form.getByLabel("Everything that owners change").check();
+  await save();
+  await expect(form.getByText("press “Confirm with a passkey” at the top of the page")).toBeVisible();
+  await page.getByRole("button", { name: "Confirm with a passkey" }).click();
+  await expect(page.getByText("Confirmed for 10 minutes.")).toBeVisible();
+  await expectGoodPage(page);
+  await save();
+  await expect(form.getByText("Saved.")).toBeVisible();
+  await page.reload();
+  await expect(form.getByLabel("Everything that owners change")).toBeChecked();
+});
+
 test("notifies a device: one tap adds it, a message shows what was sent, and offline it shows nothing old", async ({
   page,
   context,

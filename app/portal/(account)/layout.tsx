@@ -11,11 +11,18 @@ import { sectionIcons } from "#components/portal/shell/section-icons";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { SkipLink } from "#components/ui/skip-link";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
-import { readPortal } from "#lib/server/pages/portal-request";
+import { type Portal, readPortal } from "#lib/server/pages/portal-request";
 import { confirmedMinutes, mayAct } from "#lib/services/accounts/members";
+import { hasPasskey } from "#lib/services/accounts/passkeys";
 import { countWaiting } from "#lib/services/approvals/decision/inbox";
 import { signOut, switchOrganization } from "./actions";
 import { beginConfirming, confirm } from "./first-passkey-actions";
+
+/** Turning the second factor on takes a passkey, and so does a suggested rule, before any is asked for. */
+async function mayConfirm({ context, person, membership }: Portal): Promise<boolean> {
+  if (membership.secondFactor.length > 0) return mayAct(membership.role, "stop");
+  return mayAct(membership.role, "security") && (await hasPasskey(context, person));
+}
 
 /** Lists below leave the mark away: it would stand in every row. */
 function TestBar() {
@@ -45,7 +52,7 @@ export default async function PortalLayout({ children }: { readonly children: Re
             </p>
           </div>
           <div className="flex flex-wrap items-center gap-2">
-            {membership.secondFactor.length > 0 && mayAct(membership.role, "stop") ? (
+            {(await mayConfirm(portal)) ? (
               <ConfirmPasskey
                 begin={beginConfirming.bind(null, person.organizationId)}
                 confirm={confirm.bind(null, person.organizationId)}

@@ -33,8 +33,9 @@ export function SecondFactorForm({ action, chosen }: SecondFactorFormProps) {
         ))}
       </fieldset>
       <p className="max-w-prose text-muted text-sm">
-        People confirm with the passkey that they approve with, at the top of the page. It counts for 10
-        minutes. Whoever has none is refused until an owner adds them as an approver.
+        People confirm with the passkey that they approve with, at the top of the page, as you do before you
+        save this. It counts for 10 minutes. Whoever has none is refused until an owner adds them as an
+        approver.
       </p>
       <FormStatus state={state} />
       <div>

@@ -470,6 +470,27 @@ async function findOwnApprover({ database }: AccountsContext, { email, organizat
   throw notConfirmed("passkeys belong to approvers, and you are none here: ask an owner to add you");
 }
 
+/** True if the person could confirm with one here. */
+export async function hasPasskey(
+  { database }: AccountsContext,
+  { email, organizationId }: MemberPrincipal,
+): Promise<boolean> {
+  const [own] = await database.db
+    .select({ id: passkeys.id })
+    .from(passkeys)
+    .innerJoin(approvers, eq(approvers.id, passkeys.approver_id))
+    .where(
+      and(
+        eq(approvers.organization_id, organizationId),
+        eq(approvers.email, email),
+        eq(approvers.status, "confirmed"),
+        isNull(passkeys.removed_at),
+      ),
+    )
+    .limit(1);
+  return own !== undefined;
+}
+
 export async function beginConfirmation(
   context: AccountsContext,
   person: MemberPrincipal,
