@@ -65,6 +65,15 @@ it.each([
   expect(form.isMalformed).toBe(false);
 });
 
+it("is no malformed form if Next can't fetch the page that an action leads to, which the browser then does", () => {
+  const lines: string[] = [];
+  const target = { ...console };
+  logConsole(createLogger("info", { write: (line: string) => void lines.push(line) }), target);
+  const form = { isMalformed: false };
+  runWithForm(form, () => target.error("failed to get redirect response", errorWith(...framesOfNext)));
+  expect([lines, form.isMalformed]).toEqual([[], false]);
+});
+
 it("stays an error if no form was posted", () => {
   const [line = ""] = linesOf([errorWith(...framesOfNext)], null);
   expect(JSON.parse(line)).toMatchObject({ level: 50, err: { type: "SyntaxError" } });

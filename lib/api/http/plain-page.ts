@@ -109,9 +109,16 @@ export const runWithForm = <T>(form: PostedForm, work: () => T): T => posted.run
 /** Message of Next before the error that it throws for a form from another site. */
 const announced = /from a forwarded Server Actions request\. Aborting/;
 
+/**
+ * After an action that redirects, Next fetches the next page from itself, by https if the proxy was asked by https, which
+ * this server doesn't speak. The browser then fetches that page: nothing failed.
+ */
+const fellBack = "failed to get redirect response";
+
 export function noteMalformedForm(error: Error | undefined, text: string, logger: Logger): boolean {
   const form = posted.getStore();
   if (form === undefined) return false;
+  if (text.startsWith(fellBack)) return true;
   if (error === undefined) return announced.test(text);
   if (!isNextsOwn(error)) return false;
   if (!form.isMalformed) {
