@@ -376,7 +376,7 @@ export async function buildOpenedReceipt(
     throw new AppError(
       "bad_request",
       choice === "payee"
-        ? "the payee of this approval can't be opened alone: it names none, or its details are hashed as a whole"
+        ? "the payee of this approval can't be opened alone: it names none, or its details are hashed as a whole; choose all details"
         : "there is no approval whose details could be opened",
     );
   return opened as unknown as JsonObject;
