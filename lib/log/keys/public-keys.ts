@@ -10,7 +10,7 @@ import { readOpenHead } from "#lib/log/reading/reader";
 import { type PublishedKey, readLogs } from "#lib/log/signing/signing-keys";
 import { readCosignedSizes } from "#lib/log/witness/cosigned-checkpoints";
 import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
-import { encodeCertificatePem } from "#lib/protocol/encoding/certificate";
+import type { Certificate } from "#lib/protocol/encoding/certificate";
 import {
   computeDsseKeyId,
   computeJwkThumbprint,
@@ -200,4 +200,9 @@ export async function readTrustedRoot({ database, settings }: LogContext) {
       };
     }),
   };
+}
+
+function encodeCertificatePem({ raw }: Certificate): string {
+  const lines = base64Encode(raw).match(/.{1,64}/g) ?? [];
+  return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
 }

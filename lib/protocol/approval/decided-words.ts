@@ -56,11 +56,10 @@ export type Decided =
 /** How many people in words: "2 members of finance", to the public "2 of one group". `isPack`: "2 of finance". */
 export function describeGroups(groups: readonly DecidingGroup[], isPack = false): string {
   const nameless = (index: number) => (index === 0 ? "one group" : "another");
-  const each = groups.map(({ name, count }, index) =>
-    name === null || isPack
-      ? `${count} of ${name ?? nameless(index)}`
-      : `${formatCount(count, "member")} of ${name}`,
-  );
+  const each = groups.map(({ name, count }, index) => {
+    const people = name === null || isPack ? count : formatCount(count, "member");
+    return `${people} of ${name ?? nameless(index)}`;
+  });
   return each.length < 2 ? each.join("") : `${each.slice(0, -1).join(", ")} and ${each.at(-1)}`;
 }
 

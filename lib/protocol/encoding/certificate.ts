@@ -1,5 +1,5 @@
 /** X.509 certificates (RFC 5280) of time-stamp authorities, and the chain from one to a pinned one. */
-import { base64Decode, base64Encode, bytesEqual, concatBytes, hexEncode, utf8Decode } from "./bytes";
+import { base64Decode, bytesEqual, concatBytes, hexEncode, utf8Decode } from "./bytes";
 
 export interface DerValue {
   /** Class, constructed bit and number in one byte; longer tags are refused. */
@@ -173,11 +173,6 @@ export function parseCertificates(pem: string): Certificate[] {
   return blocks.map(([, base64 = ""]) => {
     return parseCertificate(base64Decode(base64.replaceAll(/\s/g, "")));
   });
-}
-
-export function encodeCertificatePem({ raw }: Certificate): string {
-  const lines = base64Encode(raw).match(/.{1,64}/g) ?? [];
-  return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
 }
 
 const hashes: Record<string, string> = {
