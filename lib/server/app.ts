@@ -1,7 +1,6 @@
 /** Builds the one context of this process from the settings. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { availableParallelism } from "node:os";
 import path from "node:path";
 import { createHealthCheck } from "#lib/api/http/health";
 import { createIdempotencyLeases } from "#lib/api/http/idempotency";
@@ -19,13 +18,13 @@ import { createTimedCache } from "#lib/jobs/bounded-memo";
 import { createFairQueue } from "#lib/jobs/fair-queue";
 import { requestGuarded } from "#lib/jobs/guarded-request";
 import type * as pictureWorker from "#lib/jobs/picture-worker";
-import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/jobs/zk-worker-pool";
+import { createZkPool, type WorkerThreads } from "#lib/jobs/zk-worker-pool";
 import { logMadeKeys } from "#lib/log/keys/key-events";
 import { createOldEntries } from "#lib/log/reading/compact";
 import { createStaticTiles } from "#lib/log/reading/export-tiles";
 import { requireOwnHistory } from "#lib/log/reading/history";
 import { openLogList } from "#lib/log/reading/log-list";
-import type { SigningThread } from "#lib/log/sequencer/entry";
+import { openSigningThread } from "#lib/log/sequencer/entry";
 import { createLogSequencer, createReadiness } from "#lib/log/sequencer/sequencer";
 import { openSigners, reloadSigners } from "#lib/log/signing/first-keys";
 import type * as logWorker from "#lib/log/signing/log-worker";
@@ -92,12 +91,6 @@ const createLogPool = () =>
     idleSeconds: 5,
   });
 
-const openSigningThread = (pool: Pick<WorkerPool<typeof logWorker>, "run" | "load">): SigningThread => ({
-  least: 32,
-  isFree: () => availableParallelism() > 1 && pool.load().running === 0,
-  run: (job) => pool.run("signStatements", job, serviceShare),
-});
-
 /** Opens the database; what opens after it closes it again when it fails. */
 export async function buildApp(env: Env, options: AppOptions = {}): Promise<App> {
   const opened = await openLog(env, options.writer === undefined);
@@ -129,7 +122,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     lock,
     random,
     logger,
-    thread: openSigningThread(logPool),
+    thread: openSigningThread(logPool, serviceShare),
   });
   const pool = createZkPool({ workerFile: zkWorkerFile, ...(proofThreads && { threads: proofThreads }) });
   const time = await openTime({ env, database, clock, random, logger, pool, isAsking: writer === undefined });

@@ -78,7 +78,7 @@ function openThread(): SigningThread {
   let jobs = 0;
   return {
     least: 2,
-    isFree: () => true,
+    isReady: () => true,
     run: async (job) => {
       for (let turns = 0; turns < 6; turns += 1) await turn();
       jobs += 1;

@@ -1,9 +1,13 @@
 /** Entry for the log, from its maker to the batch that seals and stores it. */
 
+import { availableParallelism } from "node:os";
 import type { LogReceipt } from "#lib/api/schemas/attest";
 import type { Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";
+import type { Share } from "#lib/jobs/fair-queue";
+import type { WorkerPool } from "#lib/jobs/zk-worker-pool";
 import type { LogContext } from "#lib/log/context";
+import type * as logWorker from "#lib/log/signing/log-worker";
 import type { SigningJob } from "#lib/log/signing/log-worker";
 import type { Signer } from "#lib/log/signing/signing-keys";
 import { type JoinedBytes, joinBytes, splitBytes } from "#lib/protocol/encoding/bytes";
@@ -24,14 +28,29 @@ export interface HashedStatement extends UnsignedStatement {
 export interface SigningThread {
   /** Fewer statements are signed before it has answered. */
   least: number;
-  isFree(): boolean;
+  isReady(): boolean;
   run(job: SigningJob): Promise<JoinedBytes>;
+}
+
+/** A batch that finds no thread is signed without it: its start takes a tenth of a second, and serves the next. */
+export function openSigningThread(
+  pool: Pick<WorkerPool<typeof logWorker>, "run" | "load" | "threadCount">,
+  share: Share,
+  processors = availableParallelism(),
+): SigningThread {
+  const isReady = () => {
+    if (processors < 2 || pool.load().running > 0) return false;
+    if (pool.threadCount() > 0) return true;
+    pool.run("verifySignatures", joinBytes([]), share).catch(() => {});
+    return false;
+  };
+  return { least: 32, isReady, run: (job) => pool.run("signStatements", job, share) };
 }
 
 /** Null if they are few or of several keys, or the thread is busy or fails. */
 async function signAside(unsigned: readonly HashedStatement[], thread: SigningThread) {
   const [first] = unsigned;
-  if (first === undefined || unsigned.length < thread.least || !thread.isFree()) return null;
+  if (first === undefined || unsigned.length < thread.least || !thread.isReady()) return null;
   if (unsigned.some(({ signer }) => signer !== first.signer)) return null;
   const payloads = joinBytes(unsigned.map(({ payload }) => payload));
   const signed = await first.signer

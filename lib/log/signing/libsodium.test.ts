@@ -1,5 +1,7 @@
 /** libsodium behind our own signatures: RFC 8032's, and nothing of a wrong shape is asked of it. */
 import { describe, expect, it } from "vitest";
+import type { Load } from "#lib/jobs/fair-queue";
+import { openSigningThread } from "#lib/log/sequencer/entry";
 import { hexDecode, hexEncode, joinBytes, splitBytes } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { signStatement } from "#lib/protocol/tlog/log-leaf";
@@ -34,6 +36,28 @@ describe("many statements signed in a thread", () => {
       alone.flatMap(({ signature, envelopeSignature, leaf }) => [signature, envelopeSignature, leaf]),
     );
     expect(lent[0]?.buffer).toBeInstanceOf(SharedArrayBuffer);
+  });
+
+  it("don't wait for its start: the batch that finds no thread starts one for the next", async () => {
+    const jobs: string[] = [];
+    const state = { threads: 0, running: 0 };
+    const pool = {
+      run: async (name: string) => {
+        jobs.push(name);
+        return null as never;
+      },
+      load: () => ({ running: state.running }) as Load,
+      threadCount: () => state.threads,
+    };
+    const open = (processors: number) => openSigningThread(pool, { lane: "other", owners: [] }, processors);
+    expect([open(1).isReady(), jobs]).toEqual([false, []]);
+    const thread = open(2);
+    expect([thread.isReady(), jobs]).toEqual([false, ["verifySignatures"]]);
+    Object.assign(state, { threads: 1, running: 1 });
+    expect(thread.isReady()).toBe(false);
+    state.running = 0;
+    expect(thread.isReady()).toBe(true);
+    expect(jobs).toHaveLength(1);
   });
 
   it("leave no seed behind if the thread ends before it has taken it", async () => {

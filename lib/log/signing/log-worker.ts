@@ -1,6 +1,7 @@
 /**
  * Entry point of the log's worker thread: signs checkpoints by ML-DSA, at most one a second, and large batches, and verifies
- * and deflates the entries of evidence packs. Bundled to dist/log-worker.mjs; it loads nothing else, so that a start of it costs little.
+ * and deflates the entries of evidence packs. Bundled to dist/log-worker.mjs; it loads nothing else, so that a start of it
+ * costs little.
  */
 import "#lib/platform/node-wasm";
 import { hash } from "node:crypto";

@@ -22,7 +22,7 @@ import type { AccountsContext } from "./context";
 import { passkeyEventMail, passkeyMail } from "./mails";
 import { holdRole, isConfirmed, personNotFound, requireRole, unconfirmed } from "./members";
 import { lockOrganization } from "./organizations";
-import { updateRoster } from "./roster";
+import { isEnrolled, updateRoster } from "./roster";
 import { notePasskeyUse } from "./roster-proofs";
 
 export const maxPasskeys = 10;
@@ -479,14 +479,7 @@ export async function hasPasskey(
     .select({ id: passkeys.id })
     .from(passkeys)
     .innerJoin(approvers, eq(approvers.id, passkeys.approver_id))
-    .where(
-      and(
-        eq(approvers.organization_id, organizationId),
-        eq(approvers.email, email),
-        eq(approvers.status, "confirmed"),
-        isNull(passkeys.removed_at),
-      ),
-    )
+    .where(and(eq(approvers.organization_id, organizationId), eq(approvers.email, email), isEnrolled))
     .limit(1);
   return own !== undefined;
 }
