@@ -33,7 +33,7 @@ RUN rm -rf .next/cache && mkdir /data && chown 1000:1000 /data && chmod 700 /dat
 USER 1000:1000
 VOLUME /data
 EXPOSE 3000
-# Not through npm: the server itself gets the signal that stops it.
+# Runs node, not npm: the server itself gets the signal that stops it.
 CMD ["node", "dist/server.mjs"]
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/v1/health`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

@@ -50,7 +50,7 @@ export default defineConfig({
     },
   },
   webServer: {
-    // It shares the processors with four browsers: what else runs in its threads takes a quarter more of them.
+    // Limits threads: the server shares the processors with four browsers, and they take a quarter more of them.
     command: "node --liftoff-only --single-threaded-gc --max-semi-space-size=64 dist/server.mjs",
     url: `${baseURL}/v1/health`,
     timeout: 60_000,

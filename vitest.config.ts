@@ -29,7 +29,7 @@ class LongestFirst extends BaseSequencer {
     // The workers that share modules end if another project's file comes between.
     const groupOf = ({ project }: TestSpecification) =>
       tiers.length * Number(!project.config.isolate) + tiers.indexOf(project.name.split(",")[0] ?? "");
-    // By their own names: the tests of one room all wait, those of another all work.
+    // Sorted by their own names: the tests of one room all wait, those of another all work.
     const compareNames = (a: TestSpecification, b: TestSpecification) => nameOf(a).localeCompare(nameOf(b));
     return files.toSorted((a, b) => groupOf(a) - groupOf(b) || rank(a) - rank(b) || compareNames(a, b));
   }
@@ -46,7 +46,7 @@ export default defineConfig({
     // Three more than CI has processors: a test often waits, for the database or for a process that starts.
     maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
-    // It imports next/server, which only a bundler finds.
+    // Bundled, because it imports next/server, which Node alone doesn't find.
     server: { deps: { inline: ["next-auth"] } },
     // Optimized WebAssembly costs the embedded database more to compile than it saves in the few queries of a test.
     // Collecting garbage in threads beside takes a tenth more of processors that are all at work.

@@ -47,7 +47,7 @@ const nextSubpaths = {
  * as long again.
  */
 const external = [
-  // They look for files of their own beside themselves.
+  // Packages that load files of their own from beside themselves.
   "@cedar-policy/cedar-wasm",
   "@electric-sql/pglite",
   "@worldcoin/idkit-server",
@@ -83,7 +83,7 @@ await build({
   splitting: true,
   chunkNames: "shared/[hash]",
   external,
-  // For packages in CommonJS, which ask for Node's modules.
+  // CommonJS packages require Node's modules.
   banner: {
     js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);',
   },

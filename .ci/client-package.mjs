@@ -61,7 +61,10 @@ const specifier = /(?<=\bfrom\s*"|\bimport\(")(#lib\/|\.\/)([^"]+)(?=")/g;
 const declarationOf = (file, prefix, name) =>
   prefix === "#lib/" ? path.join(types, `${name}.d.ts`) : path.join(path.dirname(file), `${name}.d.ts`);
 
-/** As Node resolves them, from a file to a file: nobody else knows `#lib`. Files that nothing leads to are dropped. */
+/**
+ * Resolves `#lib` imports to relative paths, from file to file: only this repository knows `#lib`. Unreachable files are
+ * dropped.
+ */
 function relinkDeclarations(entries) {
   const kept = new Set(entries);
   for (const file of kept) {

@@ -68,7 +68,7 @@ function complete(packages) {
       if (!/^\d+\.\d+\.\d+[\w.+-]*$/.test(version))
         throw new Error(`${name}@${version} is not an exact version`);
       const { cpu, libc, os } = platformOf(name);
-      // In npm's own order of fields, so that `npm install` leaves the file as it is.
+      // Fields in npm's order, so that `npm install` leaves the file unchanged.
       packages[`node_modules/${name}`] = {
         version,
         cpu,
@@ -90,7 +90,7 @@ function findAddress(place, { name = place.split("node_modules/").at(-1), versio
   return `https://registry.npmjs.org/${name}/-/${name.split("/").at(-1)}-${version}.tgz`;
 }
 
-/** In npm's own order of fields; how many had none. An address that is another's is an error. */
+/** Returns how many packages had no address. Throws if an address belongs to another package. */
 function addAddresses(packages) {
   let count = 0;
   for (const [place, entry] of Object.entries(packages)) {

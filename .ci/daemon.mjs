@@ -18,7 +18,7 @@ function findInstalled(binary) {
     .find((place) => existsSync(place));
 }
 
-/** Without the service that Debian would start: the tests start their own. */
+/** Keeps Debian from starting the service: the tests start their own. */
 function install(name) {
   if (existsSync(servicePolicy)) return installPackage(name);
   if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return false;

@@ -6,7 +6,7 @@ interface Locked {
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
 }
-/** By place, as in package-lock.json. */
+/** Keyed by place, like package-lock.json. */
 type LockedPackages = Record<string, Locked>;
 interface License {
   name: string;

@@ -59,7 +59,7 @@ function rotate(settings, key) {
   if (rotation.status !== 0) throw new Error(rotation.stdout + rotation.stderr);
 }
 
-/** One life of the service: receipts of every kind, and after a rotation one with the next key. */
+/** Runs the service once: receipts of every kind and, after a rotation, one signed with the next key. */
 async function live(kind, databaseUrl) {
   const settings = {
     DATA_DIR: mkdtempSync(path.join(os.tmpdir(), "countersign-release-")),
@@ -100,10 +100,10 @@ async function live(kind, databaseUrl) {
 }
 
 const embedded = await live("embedded", "");
-// Its own, also with TEST_DATABASE_URL: the whole of it is dumped, by its own pg_dump.
+// A cluster of its own even with TEST_DATABASE_URL: all of it is dumped, by its own pg_dump.
 const server = await startCluster(withoutFsync);
 const hosted = await live("postgres", server.url);
-// As statements, so that restoring needs no psql; its own commands begin with a backslash.
+// Plain SQL, so that restoring needs no psql, whose own commands begin with a backslash.
 const dump = execFileSync(
   path.join(server.binaries, "pg_dump"),
   ["--inserts", "--no-owner", "--no-privileges", server.url],

@@ -37,7 +37,7 @@ function choose({ sample, seed, only }) {
   return told.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, Number(sample));
 }
 
-/** How many tests of the file passed and failed. */
+/** Counts the file's passed and failed tests. */
 function runTest(folder, test) {
   const report = path.join(folder, "report.json");
   rmSync(report, { force: true });

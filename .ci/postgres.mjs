@@ -144,12 +144,12 @@ async function killServer(server) {
   while (pids.some(isRunning)) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** For what nobody needs after a crash: nothing waits for the disk. */
+/** Nothing waits for the disk: no test database outlives a crash. */
 export const withoutFsync = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
 
 /**
- * For tests: `{url, stop}`, the superuser's address (each test makes its own database there), and what ends it.
- * TEST_DATABASE_URL names a server to use instead.
+ * Starts PostgreSQL for tests and returns `{url, stop}`; `url` is the superuser's, with which each test makes its own database.
+ * TEST_DATABASE_URL names a running server to use instead.
  */
 export async function startPostgres() {
   if (process.env.TEST_DATABASE_URL) return { url: process.env.TEST_DATABASE_URL, stop: async () => {} };

@@ -67,7 +67,7 @@ async function build(hash) {
   unstampBuild();
   const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" };
   await startStep("build pages", process.execPath, ["node_modules/next/dist/bin/next", "build"], { env });
-  // Not beside the pages: Turbopack lists dist/, whose files the server's code names, and panics when one goes.
+  // Runs after the pages: Turbopack lists dist/, whose files the server's code names, and panics when one disappears.
   await Promise.all([
     startStep("compress", process.execPath, [".ci/compress.mjs"]),
     startStep("build server", process.execPath, [".ci/bundle.mjs"], { env }),

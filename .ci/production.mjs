@@ -1,6 +1,6 @@
 /**
- * Which packages may run in production. `npm start` also installs what it builds with and the World ID stand-in's prover,
- * and leaves out the SDKs of services that only a setting asks for (LOG_STORE=s3://…, a KMS's key).
+ * Packages that may run in production. `npm start` also installs build tools and the World ID stand-in's prover, and leaves out
+ * the SDKs of services that only a setting asks for (LOG_STORE=s3://…, a KMS's key).
  *
  *   node .ci/production.mjs providers   adds these SDKs, in the versions of package.json (npm run providers)
  *   node .ci/production.mjs prune       removes everything that doesn't run in production (Dockerfile)
@@ -12,7 +12,7 @@ import { root, runStep } from "./step.mjs";
 
 const providers = ["@aws-sdk/client-kms", "@aws-sdk/client-s3", "google-auth-library"];
 
-/** In package.json's dependencies, because `npm start` needs them. */
+/** Build tools that are in package.json's dependencies because `npm start` needs them. */
 const buildOnly = [
   "@pcd/semaphore-group-pcd",
   "@tailwindcss/postcss",

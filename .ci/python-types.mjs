@@ -109,7 +109,7 @@ export function writePythonReasons(reasons) {
   const rows = Object.entries(reasons).map(
     ([code, words]) => `    ${JSON.stringify(code)}: ${JSON.stringify(words)},\n`,
   );
-  return `"""Why a check did not pass, in words. Made from the TypeScript verifier's own by .ci/python-types.mjs: don't edit."""
+  return `"""Reasons why a check did not pass, in words. Made from the TypeScript verifier's own by .ci/python-types.mjs: don't edit."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ function writeMetadata(project, readme) {
   return `${lines.join("\n")}\n\n${readme}`;
 }
 
-/** As file names and folders have it, and the module (binary-distribution-format, "Escaping and Unicode"). */
+/** Name in file names, folders and the module (binary-distribution-format, "Escaping and Unicode"). */
 const escapeName = ({ name }) => name.replaceAll("-", "_");
 
 const hashOf = (bytes) => createHash("sha256").update(bytes).digest("base64url");

@@ -1,4 +1,4 @@
-/** Where tests keep what they throw away. */
+/** The folder in which tests keep temporary files. */
 import { accessSync, constants, statfsSync } from "node:fs";
 import os from "node:os";
 

@@ -13,7 +13,7 @@ import { build } from "esbuild";
 import { applyPatches } from "./patches.mjs";
 import { root } from "./step.mjs";
 
-/** For programs that people download: one file, readable, with its packages. */
+/** Bundles programs that people download: one readable file, packages included. */
 export const oneFile = (folder) => ({
   absWorkingDir: folder,
   outdir: path.join(folder, "dist"),
@@ -43,7 +43,7 @@ export async function hashVerifier(folder = root) {
 }
 
 export const verifierHashFile = "docs/verify.mjs.sha256";
-/** As `sha256sum -c` reads it. */
+/** The format that `sha256sum -c` reads. */
 export const encodeVerifierHash = (sha256Hex) => `${sha256Hex}  verify.mjs\n`;
 
 async function main(isCheck) {

@@ -62,10 +62,10 @@ const ownerEmail = "owner@example.com";
 const approverEmail = "carol@example.com";
 
 interface Sample {
-  /** As asked for. */
+  /** The amount that was asked for. */
   readonly amount: { readonly value: string; readonly currency: string };
   readonly tool: string;
-  /** As read everywhere. */
+  /** The amount as every page words it. */
   readonly cost: string;
   readonly decided: { readonly toMembers: string; readonly toPublic: string };
 }
@@ -129,7 +129,7 @@ describe("one set of samples through every output", () => {
   const askFor = (body: object) =>
     ask(test, key, { agent_slug: slug, action: "Pay invoice 7", context: { payee }, ...body });
 
-  /** By both people of the group. */
+  /** Approves as both people of the group. */
   async function approveAll(token: string, people: Awaited<ReturnType<typeof enrolGroup>>) {
     for (const { passkey } of people) {
       const view = await readApprovalView(test.app.context, token);
@@ -201,7 +201,7 @@ describe("one set of samples through every output", () => {
     return file;
   };
 
-  /** How much, with which tool, and who decided, in the words for these readers. */
+  /** Expects the amount, the tool and the deciders, in the words for these readers. */
   function expectFacts(kind: Kind, readers: "toMembers" | "toPublic", text: string) {
     const { cost, tool, decided } = samples[kind];
     for (const fact of [cost, tool, decided[readers]]) expect(text, kind).toContain(fact);

@@ -1,5 +1,5 @@
 "use client";
-/** When even the layout failed. Next's own page for this carries inline styles, which our CSP rightly refuses. */
+/** Shown when even the layout failed. Next's own page for this carries inline styles, which our CSP rightly refuses. */
 import "./globals.css";
 
 export default function GlobalError({ error }: { readonly error: Error & { readonly digest?: string } }) {

@@ -28,7 +28,7 @@ const geistExtended = localFont({
   adjustFontFallback: false,
   declarations: [{ prop: "unicode-range", value: "U+0100-02BA, U+1E00-1E9F, U+1EF2-1EFF" }],
 });
-/** Not preloaded: no page begins with it. */
+/** No preload: no page begins with this font. */
 const geistMono = localFont({
   src: "../node_modules/@fontsource-variable/geist-mono/files/geist-mono-latin-wght-normal.woff2",
   variable: "--font-geist-mono",

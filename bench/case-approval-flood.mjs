@@ -1,6 +1,6 @@
 /**
- * How long a stranger's valid approval takes while an attacker with many keys and many addresses sends junk proofs and
- * makes the service prove. On loopback only, where the reverse proxy is played: X-Forwarded-For names the addresses.
+ * Measures how long a stranger's valid approval takes while an attacker with many keys and many addresses sends junk proofs and
+ * makes the service prove. Runs on loopback and plays the reverse proxy: X-Forwarded-For names the addresses.
  *
  *   BENCH_FLOOD_SECONDS   how long (default 100)
  */

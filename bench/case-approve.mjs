@@ -12,7 +12,7 @@ export const isOptional = true;
 const approvals = 20;
 const rounds = 4;
 
-/** One after another: how many a second, and the median of their milliseconds. */
+/** Runs them in sequence and returns the rate per second and the median in milliseconds. */
 async function timeEach(works) {
   const times = [];
   for (const work of works) {

@@ -1,7 +1,7 @@
 /**
- * How long the API's event loops are held up while proofs are made and pairings are checked. It is seen from outside: a
- * few connections ask GET /v1/health every few milliseconds, and what an answer takes beyond the median of an idle
- * service is its delay, with the time that other processes take from this machine in it.
+ * Measures how long the API's event loops are blocked while proofs are made and pairings checked. Seen from outside: a few
+ * connections ask GET /v1/health every few milliseconds, and the delay is what an answer takes beyond an idle service's median,
+ * which includes the time that other processes take from this machine.
  */
 import { streamProofs } from "./case-proofs-beside.mjs";
 import { askForApproval } from "./fill.mjs";
@@ -38,7 +38,7 @@ async function makeLinks(service) {
 async function beside(measure, start) {
   const stop = new AbortController();
   const work = start(stop.signal);
-  // Into the midst of it.
+  // Starts amid the load.
   await measure(0.3);
   const result = await measure();
   stop.abort();

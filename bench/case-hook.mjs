@@ -121,7 +121,7 @@ export async function run(servers) {
       }
   } finally {
     helper.kill();
-    // With its program the other helper ends.
+    // Removing its program ends the other helper.
     await rm(home, { recursive: true });
   }
   const medians = Object.fromEntries(

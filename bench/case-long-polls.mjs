@@ -19,7 +19,7 @@ const longestSettle = 15;
 
 const totalMicros = (service) => Object.values(service.meter()).reduce((sum, micros) => sum + micros, 0);
 
-/** Until the server has nothing left to do: then every poll has found its request pending, and waits. */
+/** Waits until the server is idle: every poll has found its request pending. */
 async function settle(service) {
   for (let i = 0; i < 2 * longestSettle; i += 1) {
     const before = totalMicros(service);

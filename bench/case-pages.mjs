@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { attestMany, readerSlug } from "./fill.mjs";
 
 export const name = "pages";
-/** Only when asked for: it downloads a package and needs a Chromium. */
+/** Optional: it downloads a package and needs Chromium. */
 export const isOptional = true;
 
 const lighthouse = "lighthouse@12.8.2";

@@ -19,7 +19,7 @@ async function registerAgent({ baseUrl, key }) {
   const body = { slug, public_key: raw.toString("base64") };
   await postJson(`${baseUrl}/v1/identity/register`, body, { authorization: `Bearer ${key}` });
   let signed = 0;
-  /** Another one each time, because a signature counts once. Its names are in the order of RFC 8785. */
+  /** Makes a new body each time, because a signature counts once. Names are in the order of RFC 8785. */
   return () => {
     signed += 1;
     const { action, inputs_hash } = plainBody;

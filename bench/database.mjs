@@ -14,7 +14,7 @@ import { createRecords } from "./records.mjs";
 
 const settings = ["max_connections=500"];
 
-/** As many bytes as Fastify stores. */
+/** Inserts as many bytes as Fastify stores. */
 const insertRecord = `INSERT INTO records (id, payload, signature, created_at)
   VALUES (gen_random_uuid(), decode(repeat('7b', 300), 'hex'), decode(repeat('5a', 64), 'hex'), now());`;
 
@@ -70,12 +70,12 @@ export async function openDatabases() {
     return url;
   }
 
-  /** One-row INSERTs, each a transaction, with prepared statements; for about so many seconds. */
+  /** Runs one-row INSERTs, each a transaction, with prepared statements, for about that many seconds. */
   async function runPgbench(clients, seconds) {
     forPgbench ??= createForPgbench();
     const { hostname, port, username, password, pathname } = new URL(await forPgbench);
     const threads = Math.min(clients, os.cpus().length);
-    // By number: the time in which the clients log in is part of a duration, though not of the rate.
+    // A fixed number: the duration includes the clients' logins, the rate doesn't.
     const transactions = Math.ceil((seconds * Math.min(6000, 600 * clients)) / clients);
     const run = [`-c${clients}`, `-j${threads}`, `-t${transactions}`];
     const { stdout } = await promisify(execFile)(
@@ -99,14 +99,14 @@ export async function openDatabases() {
     description: await describe(admin),
     create,
     runPgbench,
-    /** One statement in one of them. */
+    /** Runs one statement in one of the databases. */
     async run(name, text) {
       const url = new URL(cluster.url);
       url.pathname = `/${name}`;
       const sql = postgres(url.href, { max: 1 });
       await sql.unsafe(text).finally(() => sql.end());
     },
-    /** To a database: how many are open, and how many of them do something or hold a transaction. */
+    /** Counts connections to a database: open ones, and those that run a statement or hold a transaction. */
     async countConnections(name) {
       const [row] = await admin`
         SELECT count(*)::int AS open, count(*) FILTER (WHERE state <> 'idle')::int AS busy

@@ -11,7 +11,7 @@ export const median = (values) => quantile(values, 0.5);
 export const medians = (all) =>
   Object.fromEntries(Object.keys(all[0]).map((name) => [name, median(all.map((one) => one[name] ?? 0))]));
 
-/** How far apart they are: the largest divided by the smallest. */
+/** Spread: the largest divided by the smallest. */
 export const spread = (values) => Math.max(...values) / Math.min(...values);
 
 /** Three digits; the unit of a ratio is ×. */
@@ -26,14 +26,14 @@ function find(text, pattern, what) {
   return found;
 }
 
-/** From what pgbench prints at its end. */
+/** Parses the summary that pgbench prints. */
 export function parsePgbench(text) {
   const [meanMs] = find(text, /^latency average = ([\d.]+) ms$/m, "pgbench");
   const [perSecond] = find(text, /^tps = ([\d.]+) /m, "pgbench");
   return { perSecond, meanMs };
 }
 
-/** From `openssl speed ed25519`: the last two columns, sign/s and verify/s. */
+/** Parses `openssl speed ed25519`: the last two columns, sign/s and verify/s. */
 export function parseOpensslSpeed(text) {
   const [signPerSecond, verifyPerSecond] = find(
     text,

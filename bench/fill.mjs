@@ -1,10 +1,7 @@
 /** Makes what reads need, over HTTP as anyone would. */
 import { httpRequest, runLoad } from "./load.mjs";
 
-/**
- * Attestations and, beside Fastify, records: `count` of them, many at once. Gives their ids, which are the first
- * `field` of each answer.
- */
+/** Creates `count` attestations (or Fastify's records) concurrently and returns their ids, the first `field` of each answer. */
 async function makeMany({ port, key }, { path, field, count, bodyOf }) {
   const ids = [];
   const pattern = new RegExp(`"${field}":"([^"]+)"`);

@@ -15,7 +15,7 @@ function isBuilt() {
   return sources.every((name) => statSync(path.join(plainNext, "app", name)).mtimeMs < builtMs);
 }
 
-/** By webpack: Turbopack, whose root must hold node_modules, takes the product's own instrumentation along. */
+/** Builds with webpack: Turbopack, whose root must hold node_modules, picks up the product's own instrumentation. */
 export async function buildPlainNext() {
   if (isBuilt()) return;
   console.log("building the plain Next application, once");

@@ -23,7 +23,7 @@ export async function takeTurns(sides) {
 const onlyNumbers = (result) =>
   Object.fromEntries(Object.entries(result).filter(([, value]) => typeof value === "number"));
 
-/** Everything that was printed, for `--json`; the ratios and other results once more by themselves, for the table. */
+/** Everything printed, for `--json`; ratios and other results again on their own, for the table. */
 export const report = { measured: [], results: [] };
 
 const times = { medianMs: "median", meanMs: "mean", p99Ms: "p99" };

@@ -32,7 +32,7 @@ function start(args, env, cwd) {
   };
 }
 
-/** Until it answers, if only that there is nothing at this address. */
+/** Waits until the server answers, even with 404. */
 async function waitFor(url, init) {
   const deadline = Date.now() + 60_000;
   while (Date.now() < deadline) {
@@ -112,7 +112,7 @@ async function startService({ folder, databases, name, embedded = false, process
     PUBLIC_BASE_URL: `http://localhost:${port}`,
     DATA_DIR: path.join(folder, name),
     LOG_LEVEL: "error",
-    // So that a case can play clients of many addresses.
+    // Lets a case play clients of many addresses.
     TRUSTED_PROXY_HOPS: "1",
     DATABASE_URL: database?.url,
     PROCESSES: processes ?? (embedded ? undefined : process.env.PROCESSES),
@@ -159,7 +159,7 @@ export async function openServers() {
     service: (name = "app", options = {}) =>
       once(`service ${name}`, () => startService({ folder, databases, name, ...options })),
     fastify,
-    /** Its page reads the rows that Fastify writes. */
+    /** Started after Fastify: its page reads the rows that Fastify writes. */
     plainNext: () => once("plain Next", async () => startPlainNext(await fastify())),
     async stop() {
       const ends = await Promise.allSettled(started.values());

@@ -9,7 +9,7 @@ function read(file) {
   try {
     return readFileSync(file, "utf8");
   } catch {
-    return ""; // It has just ended.
+    return ""; // The process has just ended.
   }
 }
 
@@ -22,7 +22,7 @@ function microsOf(pid) {
 const argumentsOf = (pid) => read(`/proc/${pid}/cmdline`).split("\0").filter(Boolean);
 const childrenOf = (pid) => read(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean);
 
-/** By its last argument: the processes of one server are called after their part in it. */
+/** Last argument of the command line: a server's processes are named after their role. */
 const nameOf = (pid) => argumentsOf(pid).at(-1)?.split("/").at(-1) ?? "";
 
 function* listTree(pid) {

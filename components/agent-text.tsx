@@ -15,9 +15,9 @@ interface AgentTextProps {
   readonly value: string;
   /** A name (slug, agent name, field name) is judged as a whole; other text word by word. */
   readonly isName?: boolean;
-  /** For places beside which the warning is. */
+  /** Set where the warning is beside the text. */
   readonly hideWarnings?: boolean;
-  /** For lists whose rows have pages of their own: the first lines, without warnings. */
+  /** Set in lists whose rows have their own pages: the first lines, without warnings. */
   readonly isExcerpt?: boolean;
   readonly className?: string;
   /** Places that another text doesn't have. */
@@ -27,8 +27,8 @@ interface AgentTextProps {
 const maxWarnings = 5;
 
 /**
- * So many runs of hidden characters get an element of their own; an agent that hides thousands does not make the
- * page cost thousands of elements. The rest is the same marks as plain text.
+ * At most this many runs of hidden characters get an element each, so that an agent that hides thousands does not make the page
+ * cost thousands of elements. The rest is the same marks as plain text.
  */
 const maxChips = 32;
 

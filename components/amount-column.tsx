@@ -8,13 +8,13 @@ interface WithAmount {
   readonly amount: Amount | null;
 }
 
-/** In a list that can be sorted by amount: whether it is, and the address of the other order. */
+/** Sorting of a list by amount: whether it is on, and the address of the other order. */
 export interface AmountSort {
   readonly isSorted: boolean;
   readonly href: string;
 }
 
-/** In a list that the browser has whole. */
+/** Sorting in the browser, which has the whole list. */
 interface SortHere {
   readonly isSorted: boolean;
   readonly onSort: (isSorted: boolean) => void;

@@ -91,7 +91,7 @@ node verify.mjs ${base}/v1/verify/$(jq -r .attestation_id receipt.json)`,
   ];
 }
 
-/** All four in one block, as the README has them. */
+/** All four commands in one block, as in the README. */
 export function quickStartScript(base: string): string {
   return quickStartSteps(base)
     .map(({ title, command }, index) => `# ${index + 1}. ${title}\n${command}`)
@@ -105,7 +105,7 @@ export interface HookStep {
 
 const hookKey = "~/.config/countersign/hook.key";
 
-/** One line each. The first reads the key from the terminal, where it stays out of the shell's history. */
+/** One-line commands. The first reads the key from the terminal, which keeps it out of the shell's history. */
 export function hookSteps(base: string, slug: string): readonly HookStep[] {
   return [
     {

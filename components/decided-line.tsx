@@ -1,4 +1,4 @@
-/** Who decided: below an approval's grade in a list, and each person of a receipt. */
+/** The deciders: below an approval's grade in a list, and each person of a receipt. */
 import { type Facts, listPeople } from "#lib/protocol/record/facts";
 import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 import { readableTime } from "#lib/protocol/time/time-words";
@@ -8,7 +8,7 @@ interface DecidedLineProps {
   readonly entry: { readonly decided: string | null; readonly human_approval_method: string | null };
 }
 
-/** Nothing where the grade says it all. */
+/** Empty where the grade says it all. */
 export function DecidedLine({ entry: { decided, human_approval_method: method } }: DecidedLineProps) {
   if (decided === null || !isApprovalMethod(method) || method === "none" || method === "hash") return null;
   return (
@@ -18,7 +18,7 @@ export function DecidedLine({ entry: { decided, human_approval_method: method } 
   );
 }
 
-/** Each one's way and time; names are the organization's own and not in public. No line ends within a time. */
+/** Method and time for each person; names are the organization's own and not in public. No line breaks within a time. */
 export function PeopleList({ facts }: { readonly facts: Facts }) {
   const people = listPeople(facts);
   if (people.length === 0 || facts.decided.kind !== "people") return null;

@@ -69,7 +69,7 @@ interface Range {
 /** Places in a text that the other one doesn't have. */
 export interface Marks {
   readonly lines: readonly Range[];
-  /** Within lines that changed into another one. */
+  /** Changed words of a changed line. */
   readonly words: readonly Range[];
 }
 

@@ -13,7 +13,7 @@ function writeIntroduction(base: string): string[] {
   ];
 }
 
-/** Where everything is. */
+/** Writes llms.txt: links to everything. */
 export function writeLlmsText(base: string, document: OpenApiDocument): string {
   const groups = guideGroups.map((group) => {
     const lines = group.guides.map(
@@ -32,7 +32,7 @@ export function writeLlmsText(base: string, document: OpenApiDocument): string {
   ].join("\n\n");
 }
 
-/** Everything itself: the guides' texts, and every operation. */
+/** Writes llms-full.txt: the guides' texts and every operation. */
 export function writeLlmsFullText(
   base: string,
   document: OpenApiDocument,

@@ -1,4 +1,4 @@
-/** For everything that is not there, and for everything that the visitor may not see: one answer for both. */
+/** Page for everything that is not there and everything that the visitor may not see: one answer for both. */
 import { VerifyOrHome } from "#components/verify-or-home";
 
 export function NotFoundPage() {

@@ -1,4 +1,4 @@
-/** Why rules asked, allowed or denied: in sentences, and in the rules' own text for whoever opens it. */
+/** Reason why rules asked, allowed or denied: in sentences, and in the rules' own text for whoever opens it. */
 import { AgentText } from "#components/agent-text";
 
 interface RuleReasonProps {

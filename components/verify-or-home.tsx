@@ -1,4 +1,4 @@
-/** Where people can go from a page about something that isn't there. */
+/** Ways on from a page about something that isn't there. */
 import { ButtonLink } from "#components/ui/button-link";
 
 export function VerifyOrHome() {

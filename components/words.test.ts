@@ -61,7 +61,7 @@ const sources = folders
   .filter((file) => /\.(?:tsx?|md)$/.test(file) && !/\.test\.tsx?$/.test(file))
   .concat("README.md");
 
-/** As a page shows it: JSX breaks its lines anywhere. */
+/** Collapses white space as a page does: JSX breaks lines anywhere. */
 const texts = sources.map((file) => ({ file, text: readFileSync(file, "utf8").replace(/\s+/g, " ") }));
 
 it("reads the pages", () => {

@@ -40,8 +40,8 @@ interface Looking {
 }
 
 /**
- * In the page itself, which has no frames, with axe brought there once: @axe-core/playwright brings it for every look and
- * gathers the results in a second page, which took as long as the looking.
+ * Runs axe in the page itself, which has no frames: @axe-core/playwright injects it for every scan and gathers the results in a
+ * second page, which took as long as the scan.
  */
 async function findViolations(page: Page, runOnly: RunOnly, scope: Scope): Promise<string[]> {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axeSource);
@@ -85,7 +85,7 @@ async function expectUsualWords(page: Page): Promise<void> {
   expect(text.match(oddWords) ?? [], `odd words on ${page.url()}`).toEqual([]);
 }
 
-/** In words that people use, without a violation in either theme. The window as it is; the page stays in the dark. */
+/** Expects no violation in either theme and only words that people use. The window keeps its size; the page stays dark. */
 export async function expectAccessibleInBothThemes(page: Page): Promise<void> {
   await expectUsualWords(page);
   await expectNoViolation(page, "light", { rules: "all" });

@@ -37,7 +37,7 @@ test.beforeAll(async ({ browser, request }) => {
     undefined,
     { polling: 250, timeout: 60_000 },
   );
-  // Its own test says so if it fails.
+  // A test of its own reports this failure.
   announced.catch(() => {});
   late = { page, asked, announced };
 });
@@ -82,7 +82,7 @@ test("a request with require_code shows no code, asks for it, and counts wrong o
   await page.goto(asked.approval_url);
   expect(await page.content()).not.toContain(code);
   const field = page.getByLabel("Confirmation code");
-  // Both can be reached by Tab, once the page's script runs, and say what is missing.
+  // Tab reaches both once the page's script runs, and they say what is missing.
   await expect(page.getByRole("button", { name: "Approve with World ID" })).toBeEnabled();
   await field.focus();
   for (const name of ["Deny", "Approve with World ID"]) {

@@ -61,7 +61,7 @@ export async function cancel(request: APIRequestContext, key: string, asked: Ask
   expect(answer.status(), await answer.text()).toBe(200);
 }
 
-/** As a reader does: every line is on the screen once. */
+/** Scrolls as a reader does: every line is on the screen once. */
 export async function scrollThrough(page: Page): Promise<void> {
   await page.evaluate(async () => {
     for (let top = 0; top < document.documentElement.scrollHeight; top += window.innerHeight / 3) {
@@ -85,7 +85,7 @@ export async function openWallet(page: Page, context: BrowserContext): Promise<P
   return followToWallet(page, context);
 }
 
-/** From the panel that is open already. */
+/** Starts from the panel that is already open. */
 export async function followToWallet(page: Page, context: BrowserContext): Promise<Page> {
   const link = page.getByRole("link", { name: "Open the test wallet" });
   await expect(link.first()).toBeVisible();

@@ -17,7 +17,7 @@ async function openWithoutScripts(page: Page, path: string): Promise<() => Promi
   });
   await page.goto(path, { waitUntil: "commit" });
   await expect(page.locator("main h1")).toBeVisible();
-  // Its styles too: they may arrive after the HTML.
+  // Waits for styles too: they may arrive after the HTML.
   await page.waitForFunction(() =>
     [...document.querySelectorAll<HTMLLinkElement>("link[rel=stylesheet]")].every(
       ({ sheet }) => sheet !== null,
@@ -31,7 +31,7 @@ async function openWithoutScripts(page: Page, path: string): Promise<() => Promi
   };
 }
 
-/** Which only its script enables. */
+/** The button is enabled only by the page's script. */
 const needsScript = (page: Page) => page.getByRole("button", { name: /^(Find…|Deny$)/ }).first();
 
 async function waitUntilAlive(page: Page): Promise<void> {
@@ -42,7 +42,7 @@ async function waitUntilAlive(page: Page): Promise<void> {
   );
 }
 
-/** Where the page is, and where on it everything is that can be pressed; but in the row that scrolls on phones. */
+/** Returns the scroll position and the places of everything that can be pressed, except in the row that scrolls on phones. */
 const readPlaces = (page: Page) =>
   page.evaluate(() => {
     const pressed = [...document.querySelectorAll("main :is(a, button, input, select, textarea, summary)")];

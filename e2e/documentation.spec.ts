@@ -25,7 +25,7 @@ async function listPages(request: APIRequestContext): Promise<string[]> {
 const maxBytes = 195_000;
 
 test("every public page has a card for chats and is at most 195 KB", async ({ request }) => {
-  // Every page is rendered for the first time.
+  // Renders every page for the first time.
   test.slow();
   const pages = await listPages(request);
   expect(pages.length).toBeGreaterThan(50);

@@ -30,7 +30,8 @@ test("a visitor approves a test payment and gets its receipt", { tag: "@smoke" }
   await expect(page.getByRole("heading", { level: 1 })).toContainText("Authentic record");
   await expect(page.getByText("TEST approval, not a real person").first()).toBeVisible();
 
-  // It is the landing page's example from the next visit on, and the page is kept: one that Next makes has no length.
+  // The receipt is the landing page's example from the next visit on, and that page is cached: one that Next renders has no
+  // Content-Length.
   const { pathname } = new URL(page.url());
   expect(await (await page.request.get("/")).text()).toContain(pathname);
   const lengthOf = async (path: string) => (await page.request.get(path)).headers()["content-length"];

@@ -88,7 +88,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await expect(carol.getByText("One more person of finance is needed.").first()).toBeVisible();
   await expectNoSidewaysScroll(carol);
 
-  // Who has the link and no passkey of an approver.
+  // The stranger has the link and no passkey of an approver.
   const stranger = await openElsewhere(browser);
   await plugIn(await openDevice(stranger));
   await stranger.goto(asked.approval_url);
@@ -101,7 +101,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   const state = await poll(page.request, asked);
   expect(state.human_authorization.approvals).toHaveLength(2);
 
-  // By a link an auditor learns who they are, checked by their own browser, until it is revoked.
+  // An auditor's link names the approvers, checked by the auditor's own browser, until it is revoked.
   const attested = await page.request.post("/v1/attest", {
     headers: { authorization: `Bearer ${key}` },
     data: {
@@ -139,14 +139,14 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await expect(dave.getByRole("heading", { name: "This request was denied" })).toBeVisible();
   expect((await poll(page.request, other)).status).toBe("denied");
 
-  // In one tap from the inbox, where all of the request is, once all of it was on the screen.
+  // One tap in the inbox approves once all of the request, which is all there, was on the screen.
   const quick = await ask(page, key, {
     required_approvers: [{ group: "finance", count: 1 }],
     action: "Pay invoice 1045",
     context: { memo: `first\n${"line\n".repeat(120)}last` },
   });
   await signIn(carol, carolsAddress);
-  // Who is looking is shown to the others, and only because of the button.
+  // The page tells others who is looking, and only because of the button.
   await dave.goto(quick.approval_url);
   await expect(dave.getByText("Let the others know:")).toBeVisible();
   await carol.goto("/portal/inbox");
@@ -180,7 +180,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await expect(page.getByText("Denied by")).toBeVisible();
   await expect(page.getByText("Dave, by passkey")).toBeVisible();
 
-  // Who approved it takes it back, with the same passkey.
+  // The approver takes it back with the same passkey.
   await carol.goto(quick.approval_url);
   await carol.getByText("Changed your mind? Take it back").click();
   await carol.getByRole("button", { name: "Take back the approval" }).click();

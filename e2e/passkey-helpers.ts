@@ -42,13 +42,13 @@ export async function addGroup(owner: Page, name: string, ...members: string[]):
   await expect(owner.getByText(`Delete ${name}`)).toBeVisible();
 }
 
-/** In a browser of their own. */
+/** Opens a browser context of its own. */
 export async function openElsewhere(browser: Browser): Promise<Page> {
   const context = await browser.newContext({ reducedMotion: "reduce", extraHTTPHeaders: {} });
   return context.newPage();
 }
 
-/** Whatever was on the screen before. */
+/** Approves, whatever was on the screen before. */
 export async function approveByPasskey(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Approve with passkey" }).click();
   const unseen = page.getByRole("button", { name: "Approve without reading them" });

@@ -172,7 +172,7 @@ test("notifies a device: one tap adds it, a message shows what was sent, and off
         keys: { p256dh: `B${"A".repeat(86)}`, auth: "A".repeat(22) },
       }),
     };
-    // It was made for the key of a service that was on this address before: browsers refuse another key beside it.
+    // Made for the key of an earlier service at this address: browsers refuse another key beside it.
     const foreign = {
       ...subscription,
       endpoint: "https://push.example/send/foreign",

@@ -40,7 +40,7 @@ export async function signIn({ request }: Page, email: string): Promise<void> {
   const link = new URL(await readLink(request, email, "/portal/sign-in/confirm"));
   const form = Object.fromEntries(link.searchParams);
   const answer = await request.post("/portal/sign-in/verify", { form, headers, maxRedirects: 0 });
-  // To their inbox, if they only approve for others.
+  // Leads to the inbox if they only approve for others.
   const ends = ["/portal", "/portal/inbox"].map((path) => `${headers.origin}${path}`);
   expect(ends, `${email} is signed in`).toContain(answer.headers()["location"]);
 }
@@ -53,7 +53,7 @@ export async function signInWithKey(page: Page, name: string): Promise<string> {
   return key;
 }
 
-/** With the scopes that are ticked from the start, and those named here. */
+/** Creates a key with the default scopes and those named here. */
 export async function makeKey(page: Page, name: string, ...more: string[]): Promise<string> {
   await page.goto("/portal/keys");
   await page.getByLabel("Name", { exact: true }).fill(name);

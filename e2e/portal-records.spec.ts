@@ -9,7 +9,7 @@ import { test } from "./test";
 const currentSection = (page: Page) =>
   page.getByRole("navigation", { name: "Portal" }).locator('[aria-current="page"]');
 
-/** On a desk, a row is a line, and what names it is the widest of its cells. */
+/** Expects one line per row on a desktop, with the naming cell the widest. */
 async function expectLines(page: Page): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 900 });
   const rows = await page.locator("tbody tr").evaluateAll((all) =>
@@ -160,7 +160,7 @@ test("searches, exports and presents attestations", { tag: "@smoke" }, async ({ 
     (await readFile(await pack.path())).toString("base64"),
   );
   await expect(visitor.getByRole("button", { name: "Verify in this browser" })).toBeEnabled();
-  // It is checked off the thread that draws: 10,000 entries would freeze it.
+  // Checks off the thread that draws: 10,000 entries would freeze it.
   await Promise.all([
     visitor.waitForEvent("worker"),
     visitor.getByLabel("Paste it here, or drop a file").dispatchEvent("drop", { dataTransfer }),
@@ -271,7 +271,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await expectGoodPage(page);
   await page.getByRole("button", { name: "Delete Nobody yet" }).click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
-  // Its word is "Cancel" until the group is gone.
+  // The button says "Cancel" until the group is gone.
   await page.getByRole("dialog").getByText("Close", { exact: true }).click();
   await page.getByLabel("New group").fill("Finance");
   await page.getByRole("group", { name: "People of the new group" }).getByLabel("Ana").check();

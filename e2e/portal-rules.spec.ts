@@ -87,7 +87,7 @@ test("rules are written, compared with what happened, saved, and in effect", { t
   await expect(page.getByRole("heading", { name: "Version 1" })).toBeVisible();
   await expectGoodPage(page);
 
-  // Who is to confirm a change sees what it changes, also if the rules' text is the same.
+  // The confirming person sees the change even if the rules' text is the same.
   await page.goto("/portal/rules");
   await page.getByLabel("Changes need a second owner").check();
   await page.getByRole("button", { name: "Save rules" }).click();

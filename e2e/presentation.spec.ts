@@ -144,7 +144,7 @@ test.describe
         `/v1/verify/${id}/envelope`,
         "/v1/pubkey",
       ]) {
-        // Both what a browser gets and the payload that Next sends for a soft navigation.
+        // Both the browser's response and the payload that Next sends for a soft navigation.
         for (const headers of [{}, { rsc: "1" }] as Record<string, string>[]) {
           const answer = await request.get(address, { headers });
           const page = await answer.text();

@@ -1,4 +1,4 @@
-/** Openings of comments: What, Of and Whether leave it to the reader to find out what a comment is about. */
+/** Openings of comments: question words and pronouns leave it to the reader to find out what a comment is about. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { parseSync } from "oxc-parser";
 import { describe, expect, it } from "vitest";
@@ -15,7 +15,8 @@ const files = [".", ...folders].flatMap((folder) =>
     .filter((file) => statSync(file).isFile()),
 );
 
-const opening = /^(?:\/\*|\/\/|#|--|""")[\s*/#-]*(?:What|Of|Whether)\b/i;
+const opening =
+  /^(?:\/\*|\/\/|#|--|""")[\s*/#-]*(?:What|Of|Whether|Who|Whom|Whose|Which|How|Why|Whatever|Whoever|Not|Such|Those|They|It|Its|By|As)\b/i;
 const marker = /(?<=^|\s)(?:\/\*|\/\/|#|--\s|""").*/gm;
 /** Comments on lines of their own, one below the other, are one comment. */
 const continued = /^[ \t]*(\/\/|#|--).*\n[ \t]*$/m;
@@ -25,7 +26,7 @@ const listComments = (file: string, source: string) =>
     ? parseSync(file, source).comments.map(({ start, end }) => ({ start, text: source.slice(start, end) }))
     : [...source.matchAll(marker)].map(({ index, 0: text }) => ({ start: index, text }));
 
-/** As `file:line: comment`. */
+/** Lists openings as `file:line: comment`. */
 function findOpenings(file: string, source: string): string[] {
   return listComments(file, source)
     .filter(({ text }) => opening.test(text))
@@ -62,7 +63,7 @@ describe("comments", () => {
   it.each([
     ["a.ts", 'const a = "// What it is.";'],
     ["a.ts", "// The first line says it.\n// What follows goes on."],
-    ["a.ts", "/** Whatever it is, offered or whetted. */"],
+    ["a.ts", "/** Offers, notices, basics, itself and whetstones. */"],
     ["a.py", "# The first line says it.\n# What follows goes on."],
   ])("are not mistaken in %s: %j", (file, source) => expect(findOpenings(file, source)).toEqual([]));
 });

@@ -147,7 +147,7 @@ const defined = <Fields extends object>(fields: Fields) =>
     [Name in keyof Fields]?: Exclude<Fields[Name], undefined>;
   };
 
-/** As libpq has it: `require` checks the certificate's authority only if it is given one. */
+/** Reads TLS settings like libpq: `require` checks the certificate's authority only if one is given. */
 function readTls(given: Given, host: string): AddressOptions["ssl"] {
   const mode = readMode(given);
   const own = defined({
@@ -202,7 +202,7 @@ function readOptions(url: URL, given: Given): AddressOptions {
 }
 
 interface DatabaseAddress {
-  /** Without libpq's parameters; what else it has are settings of the server, which judges them. */
+  /** URL without libpq's parameters; the others are settings of the server, which judges them. */
   url: string;
   options: AddressOptions;
 }

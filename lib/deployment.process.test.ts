@@ -19,7 +19,7 @@ const folder = mkdtempSync(path.join(tmpdir(), "countersign-chart-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const env = { PATH: process.env["PATH"], HOME: process.env["HOME"] };
-/** By its module: the script beside Python names the folder in which it was installed. */
+/** Called by module: the script beside Python names the folder in which it was installed. */
 const validate = async (...words: string[]) => {
   const main = "import sys, kubernetes_validate.__main__ as v; sys.exit(v.main())";
   return runProgram(await requirePython("deploy"), ["-c", main, ...words], { env });

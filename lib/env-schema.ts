@@ -1,4 +1,4 @@
-/** Each setting by itself (.env.example): what it may be, and its default. env.ts reads them together. */
+/** Settings one by one (.env.example): allowed values and default. env.ts reads them together. */
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
@@ -14,7 +14,7 @@ function wholeNumber(least: number, most: number) {
 
 const most = 10_000_000;
 const limit = (value: number) => wholeNumber(1, most).default(value);
-/** For all keys of an organization together; unset: `keysWorth` times the limit of one key. */
+/** Limit for all keys of an organization together; unset: `keysWorth` times the limit of one key. */
 const ceiling = wholeNumber(1, most).optional();
 const keysWorth = 5;
 
@@ -66,7 +66,7 @@ const text = z.string().trim().min(1).optional();
 function address(...schemes: [string, string]) {
   const error = `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(" or ")}`;
   const protocol = new RegExp(`^(${schemes.join("|")})$`);
-  // Without the slashes it is an address too, of no host.
+  // Requires the slashes: without them it is still a URL, of no host.
   return z.url({ protocol, error, abort: true }).refine((url) => url.includes("://"), error);
 }
 
@@ -134,7 +134,7 @@ function parseNetworks(text: string): Network[] {
   });
 }
 
-/** As addresses are compared: in lower case, in the letters of DNS. Null for what is none. */
+/** Domain in the form in which addresses are compared: in lower case, in the letters of DNS. Null without one. */
 function readDomain(text: string): string | null {
   const url =
     /[\s/?#:@\\%[\]]/.test(text) || !URL.canParse(`http://${text}`) ? null : new URL(`http://${text}`);
@@ -204,7 +204,7 @@ export const settingsSchema = z.object({
     .optional(),
   WITNESSES: text.transform((value, context) => {
     try {
-      // Before it is parsed: a message about a wrong one would repeat it.
+      // Checked before parsing, whose error message would repeat the password.
       if (value?.split(/[\s;]+/).some(hasPassword)) throw new Error(`addresses ${withoutPassword}`);
       return value === undefined ? undefined : parseWitnessPolicy(value);
     } catch (error) {

@@ -10,7 +10,7 @@ import { isIpAddress, isLoopbackUrl, plainAddress } from "#lib/protocol/text/hos
 import { type Ceilings, fillCeilings, type Settings, settingsSchema } from "./env-schema";
 
 export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
-  /** Without a slash at its end. */
+  /** Address without a slash at its end. */
   baseUrl: string;
   isLoopback: boolean;
   /** `none`: passkeys of enrolled approvers alone. */
@@ -164,7 +164,7 @@ export function parseEnv(variables: Record<string, string | undefined>): Env {
   };
 }
 
-/** Every setting's name with its default as text, empty if there is none; `.env.example` is held against it. */
+/** Returns every setting's name with its default as text, empty if there is none; `.env.example` is held against it. */
 export function settingDefaults(): Record<string, string> {
   const entries = Object.entries(settingsSchema.shape).map(([name, setting]) => {
     const parsed = setting.safeParse(undefined);
@@ -178,7 +178,7 @@ export function loadEnvFile(): void {
   if (existsSync(".env")) process.loadEnvFile(".env");
 }
 
-/** As they are: `npm run doctor` reports what is wrong with them. */
+/** Returns them unvalidated: `npm run doctor` reports what is wrong with them. */
 export const readVariables = () => process.env;
 
 export function readEnv(): Env {

@@ -75,7 +75,7 @@ export interface FieldError {
 export type ScimType = "invalidFilter" | "invalidPath" | "mutability" | "noTarget";
 
 interface ErrorOptions {
-  /** Only logged, never shown. */
+  /** Logged, never shown. */
   cause?: unknown;
   errors?: FieldError[];
   headers?: Record<Lowercase<string>, string>;
@@ -96,7 +96,7 @@ const brand = Symbol.for("countersign.AppError");
  */
 export class AppError extends Error {
   static override [Symbol.hasInstance](this: unknown, value: unknown): boolean {
-    // Inherited: an error of the table is not one of every class below this one.
+    // Inherited: an error of the table is not an instance of every class below this one.
     // biome-ignore lint/complexity/noThisInStatic: the class on the right of instanceof, which may be one below
     const asked = this as typeof AppError;
     if (asked !== AppError) return Function.prototype[Symbol.hasInstance].call(asked, value);

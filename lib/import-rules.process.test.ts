@@ -1,7 +1,7 @@
 /**
- * Which room may import which: one ordered list. A file imports from its own room and from rooms before it; `only`
- * narrows that further. What a room may take from packages is Biome's to say (biome.json). Both are shown to fire on
- * planted violations of every form, because a rule that stopped working would look like a clean tree.
+ * Imports allowed between rooms: one ordered list. A file imports from its own room and from rooms before it; `only` narrows
+ * that further. Biome (biome.json) says what a room may take from packages. Both are shown to fire on planted violations of
+ * every form, because a rule that stopped working would look like a clean tree.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";

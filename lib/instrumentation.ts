@@ -20,7 +20,7 @@ export interface Step {
 
 export interface Happening {
   kind: "signature" | "limit refused" | "fork guard refused" | "malformed form" | "events rejected";
-  /** How many, where that is counted. */
+  /** Name, and the number where that is counted. */
   name: string;
 }
 

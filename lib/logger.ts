@@ -17,7 +17,7 @@ interface LoggedError {
 
 const maxCauses = 5;
 
-/** Without drizzle's `params: …`, and without the value that PostgreSQL quotes (`invalid input syntax …: "…"`). */
+/** Drops drizzle's `params: …` and the value that PostgreSQL quotes (`invalid input syntax …: "…"`). */
 export function describeMessage(message: string): string {
   return clip(message.split("\nparams:")[0]?.replace(/: ".*/s, "") ?? "", 1000);
 }

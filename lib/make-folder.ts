@@ -6,7 +6,7 @@ async function makeOne(folder: string, mode: number): Promise<void> {
   try {
     await mkdir(folder, mode);
   } catch (error) {
-    // On a mount that can't be written, the code may be another though the folder is there.
+    // Read-only mounts may answer with another code though the folder is there.
     const isThere = await stat(folder).then(
       (found) => found.isDirectory(),
       () => false,
@@ -15,7 +15,7 @@ async function makeOne(folder: string, mode: number): Promise<void> {
   }
 }
 
-/** Each is tried once, so that this ends. */
+/** Tries each folder once, so that this ends. */
 export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   const parent = path.dirname(folder);
   try {

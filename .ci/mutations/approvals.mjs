@@ -1,4 +1,4 @@
-/** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
+/** Mutations of approvals, of the people who give them and of the clients that ask; same form as list.mjs. */
 export const mutations = [
   {
     threat: "An agent or whoever has the link holds reminders back",

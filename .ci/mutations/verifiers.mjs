@@ -1,4 +1,4 @@
-/** Those of what verifiers refuse of approvals, records and packs; as in list.mjs. */
+/** Mutations of what verifiers refuse in approvals, records and packs; same form as list.mjs. */
 export const mutations = [
   {
     threat: "A receipt shows, for what people approved,",

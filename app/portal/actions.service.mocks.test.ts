@@ -57,13 +57,13 @@ const elsewhere = new Set([
   "(account)/actions.ts signOut",
   "(account)/actions.ts switchOrganization",
   "(account)/inbox/actions.ts saveNotices",
-  // They name the approver or the request's link likewise: deputies.service.test.ts and notices.service.test.ts.
+  // Actions that name the approver or the request's link, covered by deputies.service.test.ts and notices.service.test.ts.
   ...["saveDeputy", "removeDeputy", "look"].map((name) => `(account)/inbox/actions.ts ${name}`),
-  // They name the approver, and passkey-access.service.test.ts has whose it may be.
+  // Actions that name the approver; passkey-access.service.test.ts tests whose it may be.
   ...["begin", "finish", "rename", "remove"].map((name) => `(account)/inbox/passkey-actions.ts ${name}`),
-  // It names the approver likewise.
+  // The route names the approver too.
   "(account)/inbox/devices/[approver]/route.ts POST",
-  // They answer as passkeys' actions do; below is whose organization they are for.
+  // Actions that answer as passkeys' actions do; the organization is checked below.
   ...["begin", "finish", "beginConfirming", "confirm"].map(
     (name) => `(account)/first-passkey-actions.ts ${name}`,
   ),

@@ -1,4 +1,4 @@
-/** Who an agent is, as registered: key and its history, code, tools. All of it is the owner's claim unless proven. */
+/** An agent as registered: key and its history, code, tools. All of it is the owner's claim unless proven. */
 import { AgentText } from "#components/agent-text";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
@@ -39,7 +39,7 @@ function KeyTimes({ entry }: { readonly entry: KeyHistoryEntry }) {
   );
 }
 
-/** In the order given. */
+/** Keeps the given order. */
 export function KeyHistory({ history }: { readonly history: readonly KeyHistoryEntry[] }) {
   if (history.length === 0)
     return <p className="text-[15px] text-muted">This agent has never had a registered key.</p>;

@@ -77,7 +77,7 @@ function describeBounds({ minLength, maxLength, minimum, maximum, minItems, maxI
   ];
 }
 
-/** One line: "string, 1–64 characters", "array of Check", "string or null". */
+/** Describes a type in a line: "string, 1–64 characters", "array of Check", "string or null". */
 export function describeType(schema: Schema): string {
   const name = refName(schema);
   if (name !== null) return name;

@@ -1,7 +1,7 @@
 /** The parts of an operation that a reader looks for. */
 import type { Operation, Schema } from "./document";
 
-/** As the fields of one object; null if it takes none. */
+/** Parameters as the fields of one object; null if there are none. */
 export function findParameters({ parameters }: Operation): Schema | null {
   if (parameters.length === 0) return null;
   return {

@@ -1,4 +1,4 @@
-/** How an operation is called: in a shell, in TypeScript and in Python. */
+/** Calls of an operation in a shell, in TypeScript and in Python. */
 
 import { exampleSlug } from "#lib/api/operations/examples";
 import type { OperationEntry } from "./entries";

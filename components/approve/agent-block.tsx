@@ -1,4 +1,4 @@
-/** Which agent asks, what is known about its key, and which organization it belongs to. */
+/** The agent that asks, what is known about its key, and the organization it belongs to. */
 
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
@@ -37,7 +37,7 @@ const keyWords: Record<KeyStatus, { tone: "pass" | "warn"; label: string; means:
   },
 };
 
-/** After an erasure nothing but the name is left, if anything. */
+/** An erasure leaves nothing but the name, if anything. */
 function Organization({ view }: { readonly view: ApprovalView }) {
   const { organization, requested_by: requestedBy, request } = view;
   const { name } = organization;
@@ -56,7 +56,7 @@ function Organization({ view }: { readonly view: ApprovalView }) {
 
 interface AgentBlockProps {
   readonly view: ApprovalView;
-  /** For several requests: each says by itself what was before it. */
+  /** Set for several requests: each shows its own earlier state. */
   readonly isShared?: boolean;
 }
 

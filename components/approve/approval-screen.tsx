@@ -42,7 +42,7 @@ function useFocusOnChange({ status, revoked_at }: ApprovalView) {
   return heading;
 }
 
-/** Whoever has the link, or by passkey those of the required approvers who approved. */
+/** Allowed for anyone with the link; if passkeys were required, for the approvers who approved. */
 const mayTakeBack = ({ groups, decided_by }: ApprovalView) =>
   groups.length === 0 || decided_by?.kind === "people";
 

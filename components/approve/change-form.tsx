@@ -18,7 +18,7 @@ interface ChangeFormProps {
   readonly view: ApprovalView;
   readonly token: string;
   readonly code: string;
-  /** How often the way here has been chosen: each time it takes the focus. */
+  /** Number of times that this form was opened: each time it takes the focus. */
   readonly turn: number;
   readonly onChange: () => void;
 }

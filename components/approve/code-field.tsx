@@ -10,7 +10,7 @@ interface CodeFieldProps {
   readonly id: string;
   readonly value?: string;
   readonly onType?: (code: string) => void;
-  /** Somebody wants to decide without it. */
+  /** Set after an attempt to decide without the code. */
   readonly isMissed?: boolean;
 }
 
@@ -42,7 +42,7 @@ export function CodeField({ id, value, onType, isMissed = false }: CodeFieldProp
   );
 }
 
-/** Somebody was guessing, or mistyped: the person who decides should know. */
+/** Shown to the person who decides: somebody guessed or mistyped. */
 export function WrongCodes({ triesLeft }: { readonly triesLeft: number }) {
   const wrong = maxWrongCodes - triesLeft;
   if (wrong <= 0) return null;

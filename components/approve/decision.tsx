@@ -41,7 +41,7 @@ interface DecisionProps {
   readonly view: ApprovalView;
   readonly token: string;
   readonly onChange: () => void;
-  /** This visitor's own approval was counted. */
+  /** Called when this visitor's own approval was counted. */
   readonly onCounted: () => void;
 }
 
@@ -82,7 +82,7 @@ function MoreNeeded({ approvals }: { readonly approvals: ApprovalView["approvals
 
 type Choice = "none" | "deny" | "approve" | "change" | "ask";
 
-/** Until the page shows the new state. */
+/** Shown until the page has the new state. */
 function Denied() {
   return (
     <Callout tone="pass" title="You denied." alert>
@@ -99,7 +99,7 @@ interface ChoicesProps {
   readonly onChoose: (choice: Choice) => void;
 }
 
-/** One question at a time, and only a few. */
+/** One question at a time, and only a few in all. */
 const mayAsk = ({ questions }: ApprovalView) =>
   questions.length < questionLimits.count && questions.every(({ answer }) => answer !== null);
 

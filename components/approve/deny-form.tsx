@@ -117,9 +117,9 @@ interface DenyFormProps {
   readonly token: string;
   /** Code as typed; empty if none is asked for. */
   readonly code: string;
-  /** How often the way here has been chosen: each time it takes the focus. */
+  /** Number of times that this form was opened: each time it takes the focus. */
   readonly turn: number;
-  /** All of the request was on the screen. */
+  /** True once all of the request was on the screen. */
   readonly isRead: boolean;
   /** The request's state is another now. */
   readonly onChange: () => void;

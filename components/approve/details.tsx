@@ -15,7 +15,7 @@ import { groupSegments, runToText } from "#lib/protocol/text/display-text";
 
 export interface Detail {
   id: string;
-  /** As hashed. */
+  /** Name as hashed. */
   name: string;
   label: string;
   value: string;
@@ -65,7 +65,7 @@ export const writeTitle = (described: Described): string => deriveTitle(toTitled
 
 const walletTextLength = 500;
 
-/** For the wallet's own screen, which shows less than this page: short, hidden characters visible. */
+/** Text for the wallet's own screen, which shows less than this page: short, hidden characters visible. */
 export function describeForWallet({ request, context }: Pick<ApprovalView, "request" | "context">): string {
   let text = "";
   for (const run of groupSegments(`${request.agent_slug}: ${writeTitle({ ...request, context })}`)) {
@@ -81,7 +81,7 @@ export function describeForWallet({ request, context }: Pick<ApprovalView, "requ
 const isShort = (value: string) =>
   value.length <= largeLength && value.trimEnd().split("\n").length <= largeLines;
 
-/** Its most telling lines; a long one is cut at a word. */
+/** The most telling lines; a long one is cut at a word. */
 function cut(value: string): string {
   const whole = chooseLines(splitLines(value), (some) => isShort(some.join("\n")))
     .join("\n")
@@ -117,7 +117,7 @@ function cutChange(value: string, { kind, lines, words }: Changes, isFirst: bool
 /** One of the two texts of a change. */
 interface ChangedText extends Marks {
   readonly parts: ReadonlyMap<string, Changes>;
-  /** Where the parts begin. */
+  /** Positions where the parts begin. */
   readonly starts: ReadonlyMap<string, number>;
 }
 

@@ -1,4 +1,4 @@
-/** Who still has to approve, by group. */
+/** Groups that still have to approve. */
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
@@ -36,7 +36,7 @@ export function GroupsNeeded({ view }: { readonly view: ApprovalView }) {
   );
 }
 
-/** How many of which group. Who counted for which is gone with an erased request's content. */
+/** Approvals needed from each group. Names of those who approved are gone with an erased request's content. */
 export function RequiredGroups({ view }: { readonly view: ApprovalView }) {
   return (
     <ul className="flex flex-col gap-0.5">

@@ -1,4 +1,4 @@
-/** Who checked each proof, and whether anyone can check it again without World. */
+/** The checker of each proof, and whether anyone can repeat the check without World. */
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 
 type Proof = ApprovalView["proofs"][number];

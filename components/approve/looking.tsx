@@ -1,5 +1,5 @@
 "use client";
-/** Who says that they are looking at a request. Opening the page says nothing: a button does. */
+/** People who say that they are looking at a request. Opening the page says nothing: a button does. */
 import { useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";

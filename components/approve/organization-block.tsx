@@ -1,5 +1,5 @@
 /**
- * Who asks, beyond the agent: the organization by its own word and by what this service checked, and what the caller says.
+ * The requester beyond the agent: the organization by its own word and by what this service checked, and what the caller says.
  * Everything here is in the hashed document, and rendered from nothing else.
  */
 import { AgentText } from "#components/agent-text";

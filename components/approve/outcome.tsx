@@ -33,7 +33,7 @@ function Decided({ view }: { readonly view: ApprovalView }) {
   );
 }
 
-/** Only enrolled approvers of required groups count, by passkey. */
+/** Enrolled approvers of required groups alone count, by passkey. */
 function describeWho({ is_test, groups, approvals: { required }, required_level }: ApprovalView): string {
   if (groups.length > 0) {
     const means = required_level === "none" ? "by passkey" : "by passkey and World ID";
@@ -43,7 +43,7 @@ function describeWho({ is_test, groups, approvals: { required }, required_level 
   return required === 1 ? "A World ID" : `World IDs of ${required} different humans`;
 }
 
-/** Since when nothing can use it, by the database's clock. */
+/** Time from which nothing can use the approval, by the database's clock. */
 export const describeEnd = ({ request: { grant }, usable_until, now }: ApprovalView): string | null =>
   findEnd({ usable_until, grant }, now);
 
@@ -119,7 +119,7 @@ function TakenBack({ at }: { readonly at: string }) {
   );
 }
 
-/** By a rule or a standing approval. */
+/** Decided by a rule or a standing approval. */
 function Unasked({ view, words }: { readonly view: ApprovalView; readonly words: string }) {
   return (
     <p>

@@ -31,11 +31,11 @@ interface PasskeyPanelProps {
   readonly token: string;
   /** Code as typed; empty if none is asked for. */
   readonly code: string;
-  /** How often Approve was pressed outside: each time the device is asked at once. */
+  /** Number of presses on Approve outside: each one asks the device at once. */
   readonly turn: number;
   /** Asked before anything is signed; on false nothing is. */
   readonly mayStart?: () => boolean;
-  /** All of the request was on the screen. */
+  /** True once all of the request was on the screen. */
   readonly isRead: boolean;
   readonly onChange: () => void;
   readonly onCounted: () => void;

@@ -66,7 +66,7 @@ interface ActionBlockProps {
   readonly isDecided?: boolean;
 }
 
-/** How much comes before everything else: it is what a wrong approval costs. */
+/** The amount comes before everything else: it is what a wrong approval costs. */
 export function ActionBlock({ request, context, before = null, isDecided = false }: ActionBlockProps) {
   const { action, amount, tool } = request;
   const { run, lead } = splitDetails({ action, tool, context });

@@ -19,7 +19,7 @@ interface RequestConditionsProps {
   readonly onElapsed: () => void;
 }
 
-/** In whole units, the largest that fits. */
+/** Words in the largest whole unit that fits. */
 function durationWords(seconds: number): string {
   const [count, unit] =
     seconds % 86_400 === 0

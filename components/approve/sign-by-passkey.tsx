@@ -17,7 +17,7 @@ export type Signed =
 
 const nothing = "Nothing was decided.";
 
-/** Why the browser gave no answer (WebAuthn level 3, section 5.1.4). */
+/** Explains why the browser gave no answer (WebAuthn level 3, section 5.1.4). */
 function explain(error: unknown): Signed {
   const name = error instanceof Error ? error.name : "";
   if (name === "NotAllowedError" || name === "AbortError")
@@ -62,7 +62,7 @@ export async function signByPasskey(view: ApprovalView, decision: PasskeyDecisio
   return askDevice(view.request.origin, approvalChallenge(requestHash(view.request), decision));
 }
 
-/** One signature that approves the requests in this order: each is hashed again from what the page shows of it. */
+/** Signs once to approve the requests in this order: each is hashed again from what the page shows of it. */
 export async function signList(views: readonly ApprovalView[]): Promise<Signed> {
   const differences = [...new Set(views.flatMap(findDifferences))];
   if (differences.length > 0) return { kind: "different", differences };

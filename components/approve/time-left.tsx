@@ -7,7 +7,7 @@ interface TimeLeftProps {
   readonly expiresAt: string;
   readonly serverTime: string;
   readonly onElapsed?: () => void;
-  /** For a second clock of the same time. */
+  /** Set on a second clock of the same time. */
   readonly isSilent?: boolean;
 }
 

@@ -32,11 +32,11 @@ export function listShown({ context, request }: Pick<ApprovalView, "context" | "
 
 interface UnseenProps {
   readonly details: readonly Shown[];
-  /** Where the way goes on. */
+  /** The next step's name. */
   readonly to: "World ID" | "your passkey";
   readonly onShow: (id: string) => void;
   readonly onContinue: () => void;
-  /** Nothing goes on before all of it was seen. */
+  /** Blocks the next step until everything was seen. */
   readonly isStrict?: boolean;
 }
 

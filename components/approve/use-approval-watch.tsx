@@ -8,7 +8,7 @@ import { useRefresh } from "#components/ui/router";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 
 const pendingPollMs = 4_000;
-/** After an approval the agent may yet record its receipt. */
+/** Polls on after an approval: the agent may yet record its receipt. */
 const receiptPollMs = 15_000;
 
 interface PublicState {

@@ -5,7 +5,7 @@
  */
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 
-/** On what lies over the bottom of the screen. */
+/** Marks elements that lie over the bottom of the screen. */
 export const coversBottom = { "data-covers-bottom": "" };
 
 export interface Shown {
@@ -31,7 +31,7 @@ export function addSpan(spans: readonly Span[], added: Span): Span[] {
   return [...apart, [from, to] as const].sort(([one], [other]) => one - other);
 }
 
-/** Where the first height begins that was never in view; null if all of it was. */
+/** Returns where the first height that was never in view begins; null if all of it was seen. */
 export function findGap([first]: readonly Span[], height: number): number | null {
   if (first === undefined || first[0] > slack) return 0;
   return first[1] < height - slack ? first[1] : null;
@@ -74,13 +74,13 @@ function watchWindow(look: () => void): () => void {
 }
 
 interface Unseen<Item> {
-  /** In their order; all of them at first. */
+  /** Items in their order; all of them at first. */
   readonly unseen: Item[];
   /** Scrolls to the first line of the part that was never in view. */
   readonly show: (id: string) => void;
 }
 
-/** Those of `all` of which something has not been on the screen yet. */
+/** Returns the items of `all` of which something has not been on the screen yet. */
 export function useUnseen<Item extends Shown>(requestId: string, all: readonly Item[]): Unseen<Item> {
   const views = useRef(new Map<string, View>());
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set());

@@ -23,7 +23,7 @@ interface WorldIdProps {
   readonly token: string;
   readonly code: string;
   readonly passkey?: SentAssertion;
-  /** All of the request was on the screen. */
+  /** True once all of the request was on the screen. */
   readonly isRead: boolean;
   /** The request's state is another now. */
   readonly onChange: () => void;
@@ -69,7 +69,7 @@ export function useWorldId(props: WorldIdProps) {
     const next = await begin(latest.current, wanted);
     if (run.current !== mine) return;
     setPhase(next);
-    // Whatever the reason, the page should show the request's current state.
+    // Shows the request's current state, whatever the reason.
     if (next.kind === "failed") latest.current.onChange();
   }, []);
   useEffect(() => {

@@ -18,11 +18,11 @@ interface WorldIdPanelProps {
   readonly token: string;
   /** Code as typed; empty if none is asked for. */
   readonly code: string;
-  /** All of the request was on the screen. */
+  /** True once all of the request was on the screen. */
   readonly isRead: boolean;
   /** Signature of an enrolled approver from this visit. */
   readonly passkey?: SentAssertion;
-  /** How often the way here has been chosen: each time it takes the focus, and goes on from a failure. */
+  /** Number of times that this way was chosen: each time it takes the focus and goes on after a failure. */
   readonly turn: number;
   readonly onChange: () => void;
   readonly onCounted: () => void;

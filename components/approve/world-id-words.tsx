@@ -37,7 +37,7 @@ function chooseNext(code: string, { start, preset }: AskedPresets): Words["next"
   return "start-again";
 }
 
-/** By IDKit's error code. */
+/** Explains an IDKit error code. */
 export function explainWalletError(code: string, asked: AskedPresets): Words {
   const known = code === "generic_error" && !asked.isShown ? notPrepared : findIdkitWords(code);
   const next = chooseNext(code, asked);
@@ -75,7 +75,7 @@ function explainLoss(status: number, detail: string, hasProof: boolean): Words {
   };
 }
 
-/** By what the service answered to the start or to the proof. */
+/** Explains the service's answer to the start or to the proof. */
 export function explainProblem({ status, code, detail }: Problem, hasProof: boolean): Words {
   if (status === 0 || status >= 500) return explainLoss(status, detail, hasProof);
   if (status === 429) {

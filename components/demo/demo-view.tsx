@@ -17,7 +17,7 @@ interface DemoViewProps {
   readonly receiptUrl: string | null;
   /** The service answers on this machine only, so that a phone can't open its links. */
   readonly isLoopback: boolean;
-  /** Where the button that creates the receipt posts to. */
+  /** Address that the button which creates the receipt posts to. */
   readonly receiptForm: string;
 }
 

@@ -1,5 +1,5 @@
 "use client";
-/** Who answers, with which credential, and how: a real proof takes about two seconds. */
+/** The answering human, credential and kind of proof: a real one takes about two seconds. */
 import { useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
@@ -79,7 +79,7 @@ function Choice({ request, human, level, onHuman, onLevel }: ChoiceProps) {
   );
 }
 
-/** As a real wallet would: it can't know whether the request accepts less than it asks for. */
+/** Mimics a real wallet, which can't know whether the request accepts less than it asks for. */
 function Lacking({ name }: { readonly name: string }) {
   return (
     <p className="mt-3 text-[15px]">

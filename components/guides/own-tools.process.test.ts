@@ -254,7 +254,7 @@ async function makeSamples(base: string, key: string): Promise<string> {
 
 const sha256Hex = (text: string) => Buffer.from(sha256(utf8Encode(text))).toString("hex");
 
-/** As browsers hand them out (WebAuthn's JSON), with what the reader has to know. */
+/** Passkeys in the JSON of browsers (WebAuthn), with what the reader has to know. */
 function listPasskeys() {
   const { approvals, request, binding } = makeEnrolledAuthorization();
   const challenge = approvalChallenge(binding.request_hash, "approve");

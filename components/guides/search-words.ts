@@ -61,7 +61,7 @@ const idle = new Set([
   "it",
 ]);
 
-/** How well one word fits a text: as a whole word, as the beginning of one, or inside one. */
+/** Ranks the fit of a word: as a whole word, as a word's beginning, or inside one. */
 function fit(text: string, term: string): 0 | 1 | 2 | 3 {
   const at = text.indexOf(term);
   if (at < 0) return 0;

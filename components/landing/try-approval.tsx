@@ -5,7 +5,7 @@ import { Callout } from "#components/ui/callout";
 import { ApprovalPicture } from "./approval-picture";
 
 export interface TryApprovalProps {
-  /** Why the last try was refused. */
+  /** Reason of the last refusal. */
   readonly refused?: "limit" | "busy" | undefined;
   readonly proof: "World ID" | "passkeys";
 }

@@ -1,4 +1,4 @@
-/** Why: three situations in which somebody needs the record. */
+/** Three situations in which somebody needs the record. */
 import { drawIcon, ScaleIcon } from "#components/ui/icons";
 
 const CreditCardIcon = drawIcon(

@@ -10,7 +10,7 @@ import type { ShownDevice } from "#lib/api/schemas/portal";
 import type { PasskeyAnswer } from "#lib/api/schemas/rosters";
 
 interface DeviceListProps {
-  /** Where changes are posted. */
+  /** Address that changes are posted to. */
   readonly path: string;
   readonly devices: readonly ShownDevice[];
   /** VAPID's public key in base64url. */

@@ -9,7 +9,7 @@ import { useIsReady } from "#components/ui/use-is-ready";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
 import { approveNext, type PasskeyActions } from "./passkey-actions";
 
-/** Why the browser gave no passkey (WebAuthn level 3, section 5.1.3). */
+/** Explains why the browser gave no passkey (WebAuthn level 3, section 5.1.3). */
 function explain(error: unknown): string {
   const name = error instanceof Error ? error.name : "";
   if (name === "InvalidStateError") return "This device already has a passkey for you.";
@@ -40,7 +40,7 @@ async function enrol({ begin, finish }: Pick<PasskeyActions, "begin" | "finish">
 interface EnrolPasskeyProps {
   readonly actions: Pick<PasskeyActions, "begin" | "finish">;
   readonly isFirst: boolean;
-  /** In place of the usual words. */
+  /** Replaces the usual words. */
   readonly label?: string;
 }
 

@@ -126,7 +126,7 @@ function PasskeyRow({ passkey, actions }: PasskeyRowProps) {
 interface PasskeyListProps {
   readonly passkeys: readonly ShownPasskey[];
   readonly actions: PasskeyActions;
-  /** How many a person may have. */
+  /** Limit for one person. */
   readonly max: number;
 }
 

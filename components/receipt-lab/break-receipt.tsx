@@ -3,7 +3,7 @@
 export interface ReceiptParts {
   /** The exact signed bytes. */
   readonly statement: string;
-  /** Everything around them: signatures, proof of inclusion, the human's approval. */
+  /** The unchanged surroundings: signatures, proof of inclusion, the human's approval. */
   readonly rest: string;
 }
 
@@ -39,7 +39,7 @@ function changeRest(
   return { ...parts, rest: JSON.stringify({ ...rest, ...change(rest) }, null, 2) };
 }
 
-/** Each changes the whole receipt, not what another has left of it. */
+/** Changes that each start from the whole receipt, not from what another has left of it. */
 export const breakages: readonly {
   readonly label: string;
   readonly apply: (whole: ReceiptParts) => ReceiptParts;

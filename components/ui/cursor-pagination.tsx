@@ -8,7 +8,7 @@ interface CursorPaginationProps {
   readonly firstHref?: string;
   /** Absent at the end. */
   readonly nextHref?: string;
-  /** Not newest first. */
+  /** True for any order but newest first. */
   readonly isByAmount?: boolean;
 }
 

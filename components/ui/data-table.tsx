@@ -11,7 +11,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** Numbers line up on the right on wide screens. */
   readonly numeric?: boolean;
-  /** Its header leads to the same list in another order. */
+  /** The header links to the same list in another order. */
   readonly sort?: { readonly isSorted: boolean; readonly href: string };
   /** The cell that names the row. */
   readonly isRowHeader?: boolean;
@@ -21,9 +21,9 @@ export interface Column<Row> {
   readonly isShort?: boolean;
   /** Cut in a line, and left out where there is no room for it: the row's own page has it whole. */
   readonly isCut?: boolean;
-  /** Where its text is cut, if not after its first line. */
+  /** Lines after which the text is cut; default: one. */
   readonly maxLines?: "two-lines" | "four-lines";
-  /** In a table of lines; what names the row takes the rest. */
+  /** Set in tables of one-line rows; the cell that names the row takes the rest. */
   readonly width?: keyof typeof widths;
 }
 

@@ -18,8 +18,8 @@ export function LocalTime({ iso }: { readonly iso: string }) {
 }
 
 /**
- * In lists: the visitor's own time, of another year its day, with UTC on hover. The server keeps its place, and shows UTC
- * where no script runs.
+ * Time in lists: the visitor's own, for other years the day, with UTC on hover. The server's render reserves the space, and
+ * shows UTC where no script runs.
  */
 export function ListTime({ iso }: { readonly iso: string }) {
   const isReady = useIsReady();

@@ -20,7 +20,7 @@ export interface LinkProps {
   readonly "aria-current"?: "page";
 }
 
-/** For PageLink, which knows where it leads; this knows where it is. */
+/** Used by PageLink, which knows where it leads; this knows where it is. */
 export function InPlaceLink(props: LinkProps) {
   // Null where no router is: in a component that a test renders alone.
   const here: string | null = usePathname();

@@ -17,7 +17,7 @@ export function RelativeTime({ iso }: { readonly iso: string }) {
     const timer = setInterval(update, refreshMs);
     return () => clearInterval(timer);
   }, [iso]);
-  // Another element, because hydration leaves the server's words in the first.
+  // A new element, because hydration leaves the server's words in the first.
   return (
     <span
       key={String(isReady)}

@@ -10,6 +10,6 @@ export function scrollToCurrent(list: Element, link: Element): void {
   });
 }
 
-/** From the middle of what is shown; 0 if all of the link is. */
+/** Distance from the middle of what is shown; 0 if all of the link is. */
 const distance = (start: number, end: number, from: number, to: number) =>
   start >= from && end <= to ? 0 : (start + end - from - to) / 2;

@@ -15,7 +15,7 @@ export interface Choice {
 
 export interface Choices {
   readonly choices: readonly Choice[];
-  /** In words, if the search failed. */
+  /** Message if the search failed. */
   readonly problem: string | null;
 }
 

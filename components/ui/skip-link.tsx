@@ -1,4 +1,4 @@
-/** For who goes by Tab: past what is on every page, to what is on this one. Seen only while it has the focus. */
+/** Lets keyboard users skip what is on every page. Visible only while it has the focus. */
 interface SkipLinkProps {
   /** The place, "#main". */
   readonly href: string;

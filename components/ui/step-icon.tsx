@@ -1,6 +1,6 @@
 import { CheckCircleIcon } from "#components/ui/icons";
 
-/** Where a step of a list stands; its words say the same. */
+/** State of a step in a list; its words say the same. */
 export function StepIcon({ isDone }: { readonly isDone: boolean }) {
   const place = "mt-0.5 size-5 shrink-0";
   return isDone ? (

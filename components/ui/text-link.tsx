@@ -10,7 +10,7 @@ export function TextLink({ href, children }: { readonly href: string; readonly c
       <a
         href={href}
         rel="noreferrer"
-        // In print the address of every other link is written behind it.
+        // Printed pages write the address behind every other link.
         className={children === href ? `shows-its-address ${className}` : className}
       >
         {children}

@@ -6,7 +6,7 @@
 export type Theme = "system" | "light" | "dark";
 export const themeCookieName = "theme";
 
-/** Anything but the two known words means "as the system says". */
+/** Any value but the two known words means "as the system says". */
 export function parseTheme(value: string | undefined): Theme {
   return value === "light" || value === "dark" ? value : "system";
 }

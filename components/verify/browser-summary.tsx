@@ -42,7 +42,7 @@ export function BrowserSummary() {
       data-browser-check={check.phase}
       data-disagrees={disagrees || undefined}
     >
-      {/* As tall as the longest of its sentences: the result must not move what a person reads below it. */}
+      {/* Tall as the longest of its sentences: the result must not move what a person reads below it. */}
       <div role="status" className={disagrees ? "" : "min-h-[4.25rem] sm:min-h-12 lg:min-h-6"}>
         {check.phase === "done" && check.disagreements.length === 0 ? (
           <p className="flex items-start gap-2">

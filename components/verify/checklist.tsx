@@ -18,7 +18,7 @@ interface ChecklistProps {
   readonly warnings: readonly Warning[];
 }
 
-/** Once, if both say the same: what the browser adds then moves nothing. */
+/** Written once if both agree: what the browser adds then moves nothing. */
 function Details({ server, browser }: { readonly server: string; readonly browser: string }) {
   if (browser === "" || browser === server)
     return (

@@ -1,6 +1,6 @@
 /**
- * Where this server and the visitor's browser differ, in sentences. The server has spoken twice: in the page that it
- * made and in the answer of its API; each must agree with the other and with what the browser found.
+ * Sentences about where this server and the visitor's browser differ. The server has spoken twice: in the page that it made and
+ * in the answer of its API; each must agree with the other and with what the browser found.
  */
 
 import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
@@ -41,7 +41,7 @@ export interface ServedClaims extends Pick<Verification, "keyStatus" | "isTest">
   readonly sentence: string;
   /** About agent and approval, as one text. */
   readonly findings: string;
-  /** How much, who decided and when, as one text. */
+  /** Amount, deciders and time as one text. */
   readonly facts: string;
   readonly shown: Readonly<Record<(typeof shownFields)[number], unknown>>;
   readonly checks: readonly Result[];
@@ -105,7 +105,7 @@ const found: Record<VerifierReport["verdict"], string> = {
   erased: "erased",
 };
 
-/** Without the content these have nothing to read; the others run whatever is hidden. */
+/** Checks that read the content; the others run whatever is hidden. */
 const needsContent: readonly AttestationCheckName[] = [
   "payload_hash",
   "signature",

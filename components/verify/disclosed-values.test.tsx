@@ -25,6 +25,6 @@ it("says in words what a proof discloses, also what the record doesn't have", ()
     value.replaceAll(/<[^>]*>/g, ""),
   );
   expect(values).toEqual(["null", "none", "no"]);
-  // As a presentation counts them.
+  // Presentations count hidden fields too.
   expect(html.replaceAll(/<[^>]*>/g, "")).toContain("these 3 of 23 fields");
 });

@@ -1,4 +1,4 @@
-/** From the API's answer to the facts of a verdict and of the receipt: the one place where they are joined. */
+/** Turns the API's answer into the facts of a verdict and of the receipt: the one place where they are joined. */
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type Facts, factsOfReceipt, type Names, noNames } from "#lib/protocol/record/facts";

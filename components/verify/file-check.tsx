@@ -50,7 +50,7 @@ async function verifyText(input: string, chosen: Promise<string | null>): Promis
   }
 }
 
-/** As every ZIP archive begins. */
+/** Beginning of every ZIP archive. */
 const zipMark = "PK\u0003\u0004";
 
 const isZip = async (file: File) => (await file.slice(0, zipMark.length).text()) === zipMark;

@@ -16,7 +16,7 @@ export interface Finding {
   readonly text: string;
   /** Full text, if `text` is only its grade. */
   readonly detail?: string;
-  /** Who vouches for it. */
+  /** Source of the claim. */
   readonly by: string;
 }
 
@@ -27,7 +27,7 @@ export const isTraced = ({ warnings }: Pick<VerifyResponse, "warnings">) =>
 export const byService = "Checked by Countersign";
 const byWorldId = "Proven by World ID";
 
-/** From the signed bytes; null if the payload is hidden or unreadable. */
+/** Read from the signed bytes; null if the payload is hidden or unreadable. */
 function hasRegisteredKey(payload: string | null): boolean | null {
   if (payload === null) return null;
   try {
@@ -57,7 +57,7 @@ function findAgent({ valid, agent_authenticated, payload }: VerifyResponse): Fin
     : { id, tone: "unknown", text: "Agent not proven", by: onlyApiKey };
 }
 
-/** Who the enrolled people are is the organization's word, so it is named beside the device's. */
+/** The organization says who the enrolled people are, so it is named beside the device. */
 const byPasskey = "Proven by passkey; who they are is the organization's word";
 
 /** People in full; otherwise the grade, with what decided below it. */
@@ -66,7 +66,7 @@ function findBacked(method: BackedMethod, decided: string): Omit<Finding, "id"> 
   return isUnasked(method) ? { ...grade, detail: decided } : { ...grade, text: decided };
 }
 
-/** Without the people's number, which only the payload has. */
+/** Omits the number of people, which only the payload has. */
 const privateFindings: Record<BackedMethod, Omit<Finding, "id">> = {
   proof_of_personhood: { tone: "proven", text: "The World ID of at least one person", by: byWorldId },
   enrolled_proof_of_personhood: {
@@ -103,7 +103,7 @@ const noApproval: Finding = {
   by: "Nobody claims that a human was asked",
 };
 
-/** Not every TEST had a wallet. */
+/** TEST approvals without a wallet have other sources. */
 const testSources: Partial<Record<ApprovalMethod, string>> = {
   proof_of_personhood: "Made with a test wallet",
   enrolled_proof_of_personhood: "Made with a test wallet",

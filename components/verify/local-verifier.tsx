@@ -12,7 +12,7 @@ export function LocalVerifier() {
   const [keysProblem, setKeysProblem] = useState<string | null>(null);
   const [isOver, setIsOver] = useState(false);
   const isReady = useIsReady();
-  /** Not React's to hold: what was typed before the page was ready would be lost. */
+  /** Uncontrolled: React would lose what was typed before the page was ready. */
   const field = useRef<HTMLTextAreaElement>(null);
   const check = useFileCheck(pinned, (text) => {
     if (field.current) field.current.value = text ?? "";

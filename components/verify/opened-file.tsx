@@ -10,7 +10,7 @@ import { FileOutcome, useFileCheck } from "./file-check";
 import { saveFile } from "./save-pdf";
 
 interface OpenedFileProps {
-  /** Where the button posts to. */
+  /** Address that the button posts to. */
   readonly action: string;
   readonly kind: "receipt" | "pack";
   readonly subject: string;

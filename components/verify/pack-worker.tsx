@@ -22,7 +22,7 @@ const progressMs = 100;
 
 const tell = (answer: PackAnswer) => self.postMessage(answer);
 
-/** Each has the verifier in memory. */
+/** Threads each hold the verifier in memory. */
 const maxThreads = 8;
 const tools = { inflate: inflateInBrowser, crc32 };
 
@@ -52,7 +52,7 @@ function startThread(file: File, keys: VerifierTrust) {
 
 function serveEntries({ source, keys }: ThreadJob): void {
   const readPart = createPartReader(openFile(source), tools, keys);
-  // One after the other: a part is answered before the next is read.
+  // Serializes parts: one is answered before the next is read.
   let last = Promise.resolve();
   self.onmessage = ({ data: { files, style } }: MessageEvent<PartRequest>) => {
     last = last.then(async () => self.postMessage(await readPart(files, style)));

@@ -141,7 +141,7 @@ function createWriter(Kit: PdfKit, fonts: PdfFonts, { title, isLandscape = false
     readonly align?: "left" | "right";
   }
 
-  /** Where runs of several fonts are one line, pdfkit continues it. */
+  /** Continues a line that consists of runs of several fonts, as pdfkit allows. */
   function write(text: string, style: Style = {}, y = pdf.y): void {
     const { x = margin, weight = "regular", size = 10, color = ink, align = "left" } = style;
     const runs = splitRuns(text, weight);

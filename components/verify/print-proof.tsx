@@ -1,4 +1,4 @@
-/** On paper: where to check the record again, with a QR code and hashes short enough to compare by eye. */
+/** Shown on paper: where to check the record again, with a QR code and hashes short enough to compare by eye. */
 import { QRCodeSVG } from "qrcode.react";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describePlace } from "./decoded-fields";

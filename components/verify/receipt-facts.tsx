@@ -40,7 +40,7 @@ function Fact({ name, id, children }: FactProps) {
   );
 }
 
-/** Who vouches for the fact above it. */
+/** Source of the fact above it. */
 function By({ children }: { readonly children: ReactNode }) {
   return <p className="text-muted text-sm [overflow-wrap:anywhere]">{children}</p>;
 }

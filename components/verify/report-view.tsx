@@ -62,7 +62,7 @@ const toItem = ({ id, label, text }: Fact): Definition => ({
   prominent: isProminent[id] ?? false,
 });
 
-/** Only what this browser has verified. An approval's grade says too if it is a TEST, or if only World can check it. */
+/** Facts that this browser has verified. An approval's grade says too if it is a TEST, or if only World can check it. */
 function Facts({ report: { facts, statement, authorization }, isOurs }: FactsProps) {
   if (facts.length === 0) return null;
   const grade =
@@ -85,7 +85,7 @@ function CheckAnswer({ report, check }: { readonly report: VerifierReport; reado
   return <StatusPill tone={statuses[status].tone}>{statuses[status].text}</StatusPill>;
 }
 
-/** This browser's own warnings first, then what only the file says, marked as such. */
+/** Shows this browser's own warnings first, then those that only the file states, marked as such. */
 function Warnings({ report: { warnings, statedWarnings } }: { readonly report: VerifierReport }) {
   if (warnings.length + statedWarnings.length === 0) return null;
   return (

@@ -36,7 +36,7 @@ export function describeCard(verification: Verification) {
 
 const toMinute = ({ at }: { at: string }) => at.slice(0, 16).replace("T", " ");
 
-/** As others vouch for it; nothing if none does. */
+/** Time that others vouch for; empty if none does. */
 function describeTime({ valid, time_bounds: bounds }: Verification["answer"]): string {
   const { made_after: after, made_before: before } = bounds;
   if (valid === false || (after === null && before === null)) return "";

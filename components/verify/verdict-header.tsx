@@ -24,8 +24,8 @@ const looks = {
 } as const satisfies Record<VerdictKind | "unknown", object>;
 
 /**
- * Where the visitor's browser disagrees (browser-summary.tsx) the frame is no longer the verdict's: it is that of a
- * failure, the disagreement comes first, and the server's verdict is struck out.
+ * Frame of a verdict with which the visitor's browser disagrees (browser-summary.tsx): that of a failure. The disagreement
+ * comes first, and the server's verdict is struck out.
  */
 const disputed = {
   frame: "group/verdict has-data-disagrees:border-fail",

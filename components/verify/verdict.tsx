@@ -18,7 +18,7 @@ export interface VerdictFacts {
   readonly approval: HumanApproval | null;
   /** Known of private attestations too. */
   readonly isApproved: boolean | null;
-  /** For a private attestation, known only if a zero-knowledge proof shows it. */
+  /** Known for a private attestation only if a zero-knowledge proof shows it. */
   readonly approvalMethod: ApprovalMethod | null;
   /** The approval came from the stand-in or from World's staging network. */
   readonly isTest: boolean;
@@ -37,7 +37,7 @@ export interface Verdict {
   readonly sentence: string;
   /** The part of it about the record's authenticity alone; a page says the rest as findings of their own. */
   readonly record: string;
-  /** For a badge: lower case, no full stop. */
+  /** Text for a badge: lower case, no full stop. */
   readonly short: string;
   readonly notes: readonly string[];
   /** Warnings of the record; if there is any, no page or picture looks as if there were none. */
@@ -116,7 +116,7 @@ function approvalGrade(facts: VerdictFacts): string {
     : " Its approval is a TEST, so no real person is proven to have approved it.";
 }
 
-/** Which rows to read, in words; the messages themselves are listed below it. */
+/** Names the rows to read; the messages themselves are listed below it. */
 function findingsWords({ warnings, findings }: VerdictFacts): string {
   if (warnings.length === 0) return "";
   return ` ${formatCount(warnings.length, "warning")} about what it says: ${findings.join(", ")}.`;
@@ -157,7 +157,7 @@ const shortWords: Record<ApprovalMethod, string> = {
   rule: "allowed by rule",
 };
 
-/** Nothing good of it beside a warning. */
+/** Says nothing good beside a warning. */
 function shortApproval({ isPublic, approval, warnings }: VerdictFacts): string {
   if (approval?.method === "hash") return ", approval asserted, not proven";
   if (!isPublic || warnings.length > 0) return "";

@@ -59,7 +59,7 @@ describe.each<Door>(["server", "next"])("over HTTP (%s)", (door) => {
   if (door === "server") testWire(() => server);
 });
 
-/** It waits ten seconds for a request that never comes whole, beside the tests of the other door. */
+/** Takes ten seconds for a request that never arrives whole, beside the tests of the other door. */
 it("a server that got the signal to stop while a connection was open ends with 0", async () => {
   await running.server.exited;
   expect(running.server.child.exitCode).toBe(0);

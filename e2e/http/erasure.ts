@@ -72,7 +72,7 @@ async function listAddresses(base: string, slug: string, id: string): Promise<st
 const isRendered = (target: string) =>
   !/^\/(?:v1|_next|badge)\/|\.(?:json|atom|xml)$|opengraph-image/.test(target);
 
-/** Each as it is, and a page also as what Next's own links ask for. */
+/** Fetches each address, and each page also in the form that Next's links ask for. */
 async function fetchAll(base: string, targets: readonly string[]): Promise<Map<string, Fetched>> {
   const all = new Map<string, Fetched>();
   for (const target of targets) {
@@ -151,7 +151,7 @@ export function testErasure(door: Door, getServer: () => ServerProcess, database
       const needles = [Buffer.from(secret), ...pictures.map(([, { bytes }]) => bytes.subarray(100, 400))];
       expect(await findOnDisk(".next/cache", needles)).toEqual([]);
       expect(await findOnDisk(".next/server", needles)).toEqual([]);
-      // Not one picture of any kind: every file contains the empty string.
+      // Expects no picture of any kind: every file contains the empty string.
       expect(await findOnDisk(".next/cache/images", [Buffer.of()])).toEqual([]);
     });
 

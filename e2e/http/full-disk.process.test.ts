@@ -64,7 +64,7 @@ describe.skipIf(whyNoSmallDisk() !== null)("the embedded database on a disk that
       disk.free();
       await load.stop();
       wasReplaced = server.output().includes("is started again");
-      // As a service manager would; only a process that could not start its database again ends.
+      // Restarts as a service manager would; only a process that could not start its database again exits.
       if (server.child.exitCode !== null) {
         expect(server.output()).toContain("Countersign has ended: the embedded database");
         server = await start();

@@ -18,7 +18,7 @@ async function openConnection(port: number) {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
   const closed = once(socket, "close");
-  // As many characters as bytes.
+  // One character per byte.
   socket.setEncoding("latin1");
   let text = "";
   socket.on("data", (chunk) => {

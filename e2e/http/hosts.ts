@@ -139,7 +139,7 @@ export function testHosts(door: Door, getServer: () => ServerProcess): void {
       };
       expect(await reach("127.0.0.1")).toBe("open");
       expect(await reach("::1")).toBeOneOf(["open", "EADDRNOTAVAIL", "EAFNOSUPPORT"]);
-      // Everything that listens on all addresses answers here too.
+      // Reaches everything that listens on all addresses.
       expect(await reach("127.0.0.2")).toBe("ECONNREFUSED");
     });
   });

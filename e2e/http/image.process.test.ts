@@ -59,7 +59,7 @@ const wordsOf = (instruction: string): string[] => {
   return JSON.parse(rest.slice(rest.indexOf("[")));
 };
 
-/** As Docker Compose puts in what `.env` and the environment have; here they have nothing. */
+/** Fills in defaults like Docker Compose, with nothing in `.env` and the environment. */
 const fillIn = (text: string) => text.replaceAll(/\$\{\w+:-([^}]*)\}/g, "$1");
 
 /** compose.yaml without a .env, with a database and a mail server of the test's in the places of its own. */

@@ -164,7 +164,7 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
   it("let the API and others' pages pass by, asked for in a flood of one address", async () => {
     const { base, port } = server;
     const flood = startFlood(port, "10.0.1.1", readsPerMinute[door]);
-    // By then every connection waits for a page behind the others'.
+    // Waits until every connection's page is queued behind the others.
     await vi.waitFor(() => expect(flood.answered.length).toBeGreaterThan(32), { timeout: 60_000 });
     const countMeanwhile = async (path: string, address: string) => {
       const before = flood.answered.length;

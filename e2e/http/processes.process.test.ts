@@ -245,7 +245,7 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       // Begun in all of them: the second half comes when nobody else is let in.
       await inEach(await openClients(server), (client) => client.call("GET", "/v1/pubkey"));
       const stopped = server.stop();
-      // Whoever comes now is refused, or waits in the kernel's queue of a process that takes nobody any more.
+      // Newcomers are refused, or wait in the kernel's queue of a process that accepts no more.
       const isLetIn = () =>
         fetch(`${server.base}/v1/health`, { signal: AbortSignal.timeout(1_000) }).then(
           () => true,

@@ -91,7 +91,7 @@ export async function callServer(
   return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
 }
 
-/** By email, as everyone gets one; the code is read from the development mailbox. */
+/** Obtains a key by email; the code is read from the development mailbox. */
 export async function obtainKey(base: string, email = "dev@example.com"): Promise<string> {
   await callServer(base, "POST", "/v1/keys/request", { body: { email } });
   // Next sends /dev/mailbox to its page.

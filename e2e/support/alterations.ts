@@ -1,4 +1,4 @@
-/** For mutation tests: every way in which a JSON value can differ from what was hashed. */
+/** Lists, for mutation tests, every way in which a JSON value can differ from what was hashed. */
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 
 function otherLeaf(value: JsonValue): JsonValue {

@@ -5,7 +5,7 @@ import type { TestApp } from "./app";
 
 const slowly = { timeout: 60_000 };
 
-/** When everything that is due was sent or dropped, by whichever round. */
+/** Waits until everything due was sent or dropped, by whichever round. */
 export async function sendAll({ app }: TestApp): Promise<void> {
   const { database } = app.context;
   const isOpen = `SELECT FROM notices WHERE status = 'pending' AND (next_attempt_at <= clock_timestamp()
@@ -18,7 +18,7 @@ export async function sendAll({ app }: TestApp): Promise<void> {
     .toBe(0);
 }
 
-/** When this is what became of a request's notices, as `kind status`. */
+/** Waits until a request's notices are these, each as `kind status`. */
 export async function expectNotices({ app }: TestApp, requestId: string, ...wanted: string[]): Promise<void> {
   const ofRequest = "SELECT kind, status FROM notices WHERE request_id = $1 ORDER BY kind";
   await expect
@@ -30,7 +30,7 @@ export async function expectNotices({ app }: TestApp, requestId: string, ...want
     .toEqual(wanted);
 }
 
-/** As if the time of the reminder had come. */
+/** Makes the reminder due now. */
 export async function makeReminderDue({ app }: TestApp, requestId: string): Promise<void> {
   await app.context.database.query(
     "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE kind = 'reminder' AND request_id = $1",

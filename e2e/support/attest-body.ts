@@ -1,4 +1,4 @@
-/** For tests: a report that POST /v1/attest takes, with what a test changes in it. */
+/** Valid body of POST /v1/attest for tests, with the test's changes. */
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 
 export const attestBody = (more: JsonObject = {}): JsonObject => ({

@@ -34,7 +34,7 @@ export async function makeResult(start: WorldIdStart, human: string, level: Loca
   };
 }
 
-/** As if every check of a proof had passed, for tests that are about what follows: a real one costs a second. */
+/** Result of a passed proof check, for tests of what follows: a real proof costs a second. */
 export function provenBy(human: number, nonce: bigint): ProvenApproval {
   return {
     type: "world_id",

@@ -1,7 +1,7 @@
 /**
- * Before the first test: bundles the server that crash tests start and kill, which is no part of the product's build, and
- * the program that evaluates rules, as its sources are now; opens the prover that all workers share. Once for all of
- * vitest's projects, each of which asks for it.
+ * Bundles, before the first test, the program that evaluates rules and the server that crash tests start and kill, which is no
+ * part of the product's build; opens the prover that all workers share. Runs once for all of vitest's projects, each of which
+ * asks for it.
  */
 import { build } from "esbuild";
 import { testingServerFile } from "./processes";
@@ -16,7 +16,8 @@ export default async function prepareTests(): Promise<() => void> {
     format: "esm",
     platform: "node",
     target: "node20",
-    // All but what finds files of its own beside itself: it is started some fifty times, and one file is read faster than a thousand.
+    // Bundles everything except packages that load files from beside themselves: the server starts some fifty times, and one
+    // file is read faster than a thousand.
     external: ["piscina", "next", "sodium-native"],
     minify: true,
     banner: {

@@ -20,7 +20,7 @@ export const fetchFrom =
     return Promise.race([dispatch(request), aborted]);
   };
 
-/** Without pauses, so that no test waits; how long they were meant to be is in `slept`. */
+/** Runtime without pauses, so that no test waits; `slept` has the intended lengths. */
 export function quietRuntime() {
   const slept: number[] = [];
   const sleep = async (ms: number, signal: AbortSignal | undefined) => {

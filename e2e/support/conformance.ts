@@ -99,17 +99,17 @@ export interface ConformanceCase {
   kind: Kind;
   file: string;
   keys: string;
-  /** Those of further instances, and the receipts after the first: of a chain. */
+  /** Keys of further instances, and the receipts after the first of a chain. */
   other_keys?: string[];
   parents?: string[];
-  /** Attestation keys that alone are trusted of those, with what they have signed for. */
+  /** Attestation keys that alone are trusted, with what they have signed for. */
   pinned?: string[];
   /** Receipts that somebody holds of a record. */
   receipts?: string[];
   audience?: string;
   nonce?: string;
   verdict: "valid" | "invalid" | "incomplete" | "erased" | "refused";
-  /** One of the checks that fail. */
+  /** Name of one failing check. */
   failed?: string;
   /** Status of checks where the verdict doesn't show that they ran. */
   checks?: Record<string, string>;
@@ -204,7 +204,7 @@ async function makePresentation(attestationId?: string): Promise<Json> {
   }
 }
 
-/** With a log entry of its own, in a log of one leaf. */
+/** Gives it a log entry of its own, in a log of one leaf. */
 async function addLog(authorization: HumanAuthorization): Promise<JsonObject> {
   const { log: place, ...object } = addTestLogEntry(authorization) as unknown as Json;
   const root = leafHash(base64Decode(place.entry));
@@ -286,7 +286,7 @@ function toRecord(entries: readonly Entry[]): Json {
   };
 }
 
-/** One compact line, as the tampering is in one place. */
+/** One compact line, because each tampering is in one place. */
 const toText = (value: unknown) => (typeof value === "string" ? value : `${JSON.stringify(value)}\n`);
 
 function changed(value: Json, change: (copy: Json) => void): Json {
@@ -295,7 +295,7 @@ function changed(value: Json, change: (copy: Json) => void): Json {
   return copy;
 }
 
-/** Another letter of the same alphabet. */
+/** Replaces a character by another one of the same alphabet. */
 const flip = (text: string, at = 5) =>
   `${text.slice(0, at)}${text[at] === "A" ? "B" : "A"}${text.slice(at + 1)}`;
 const flipBase64 = (text: string) => {
@@ -355,7 +355,7 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
     "presentation.json": "presentation",
     "human-authorization.json": "approval",
   };
-  // It was for an hour.
+  // The presentation was valid for an hour.
   const ended: Record<string, string> = { "presentation.json": "validity_period" };
   for (const { file, verdict } of parseGolden("index.json"))
     push(kinds[file] ?? "receipt", `golden ${file}`, `${golden}/${file}`, ended[file] ?? verdict, {
@@ -1276,7 +1276,7 @@ async function makeLinks() {
     "of-the-foreign": await actBy(here, "Pay", linkTo(foreign)),
     "of-another-hash": await actBy(here, "Pay", { ...linkTo(order), payload_hash: "ab".repeat(32) }),
     "of-another-log": await actBy(here, "Pay", { ...linkTo(order), origin: otherOrigin }),
-    // Its own hash can't stand in what is hashed.
+    // A receipt can't hold its own hash.
     itself: await actBy(openLog(home, 8), "Pay", falsely),
     round: await actBy(openLog(home, 8), "Pay", linkTo(reservationOfRound)),
     "reservation-of-round": reservationOfRound,

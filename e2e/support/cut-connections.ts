@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Before the database gets the statement; before it gets the COMMIT behind it, if the statement is in a transaction; when
- * it says that it has committed, and nobody has heard that yet.
+ * Points of failure: before the database gets the statement; before it gets the COMMIT behind it, if the statement is in a
+ * transaction; after it reports the commit, before anybody hears that.
  */
 export type Moment = "asked" | "committing" | "committed";
 
@@ -22,9 +22,9 @@ export interface Wire {
   leadTo(databaseUrl: string): void;
   /** Connections stay, and nothing comes through, until it is mended. */
   stall(): void;
-  /** As above, in the middle of the next answer. */
+  /** Stalls in the middle of the next answer. */
   stallMidAnswer(): void;
-  /** Each way takes so long, until it is mended. */
+  /** Delays each direction until it is mended. */
   delay(ms: number): void;
   mend(): Promise<void>;
   /** Cuts the connection that asks the next statement with this in it; resolves when that has happened. */
@@ -72,7 +72,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     for (const socket of sockets) socket.pause();
   }
 
-  /** In the order in which they came, even if the delay has become shorter. */
+  /** Keeps the order of arrival, even if the delay has become shorter. */
   function pass(bytes: Buffer, to: Socket): void {
     const dueMs = performance.now() + delayMs;
     const before = passing.get(to);

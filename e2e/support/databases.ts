@@ -22,14 +22,17 @@ const kindsByName: Record<string, DatabaseKind[]> = {
   both: ["embedded", "postgres"],
 };
 
-/** For `describe.each`, where the two differ; with the kind in parentheses in its title, by which .ci/test.mjs finds it. */
+/**
+ * Parameters of `describe.each`, where the two databases differ; with the kind in parentheses in the title, by which
+ * .ci/test.mjs finds it.
+ */
 export const databaseKinds: DatabaseKind[] =
   kindsByName[adminUrl === undefined ? "embedded" : (process.env["TEST_DATABASES"] ?? "both")] ?? [];
 
-/** For a test that would say the same on both: PostgreSQL, which opens ten times as fast, if there is one. */
+/** Database of tests that would say the same on both: PostgreSQL, which opens ten times as fast, if there is one. */
 export const anyKind = databaseKinds.at(-1) as DatabaseKind;
 
-/** Where databases are made: one connection for all tests of a process, which ends when none wants it for a second. */
+/** Admin connection, one for all tests of a process; it ends when none has used it for a second. */
 const admin = postgres(adminUrl ?? "", { max: 1, idle_timeout: 1, onnotice: () => {} });
 
 async function dropDatabase(name: string): Promise<void> {

@@ -59,13 +59,13 @@ export interface DecidedReceipt {
 export interface DecidedLie {
   /** The decision's leaf comes after the attestation's; its number is the smaller one all the same. */
   isLate?: boolean;
-  /** Another entry is between the two in the record. */
+  /** Set to put another entry between the two in the record. */
   isApart?: boolean;
   /** The hash that the record has under the decision's number instead. */
   listed?: Uint8Array;
   /** Link that the decision names before it, in place of the real one. */
   previous?: string;
-  /** Since when the agent was frozen, as the attestation says. */
+  /** Time of the freeze, as the attestation says. */
   frozen?: string;
   /** Reason for which the approval was stopped after a run had claimed it, as the attestation says. */
   stop?: ApprovalStop;

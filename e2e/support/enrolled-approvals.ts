@@ -77,7 +77,7 @@ export function makeSoftPasskey(number: number, key = makeEs256Key(number)) {
   return {
     credentialId,
     publicKey,
-    /** Touched by its user, who has unlocked it. */
+    /** User-verified and touched. */
     sign: (origin: string, challenge: Uint8Array, flags = 0x05) => {
       const clientData = {
         type: "webauthn.get",
@@ -341,7 +341,9 @@ export function makeListedAuthorization(request: ApprovalRequest = enrolledReque
   return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
 }
 
-/** Everybody approved it in this list of `hashes`; with a branch or a challenge of another list where `claim` or `signed` say so. */
+/**
+ * Approves this list of `hashes` as everybody; with a branch or a challenge of another list where `claim` or `signed` say so.
+ */
 export function makeListOf(
   hashes: readonly string[],
   claim: Partial<ListBranch> = {},
@@ -517,7 +519,7 @@ export function leavesOf(value: unknown, path: Path = []): Path[] {
   return Object.entries(value).flatMap(([name, inner]) => leavesOf(inner, [...path, name]));
 }
 
-/** Another value of the same type, mostly of the same shape. */
+/** Replaces a value by another of the same type, mostly of the same shape. */
 export function alter(root: object, path: Path): void {
   // biome-ignore lint/suspicious/noExplicitAny: any JSON
   const parent = path.slice(0, -1).reduce<any>((node, step) => node[step], root);
@@ -540,7 +542,7 @@ export function alter(root: object, path: Path): void {
     );
 }
 
-/** Each field changed, and then all bound and signed again by a service that lies. */
+/** Lists forgeries: each field changed, and then everything bound and signed again by a service that lies. */
 export function* listForgeries(
   whole: HumanAuthorization,
 ): Generator<{ place: string; forged: HumanAuthorization }> {

@@ -8,7 +8,9 @@ const version = "v3.19.0";
 const folder = path.resolve("node_modules/.cache/countersign");
 const program = path.join(folder, "helm");
 
-/** Its path, or null, said once. Takes minutes the first time, so only where other packages are fetched too. */
+/**
+ * Path of Helm; null, said once, without it. Takes minutes the first time, so only runs where other packages are fetched too.
+ */
 export async function findHelm(): Promise<string | null> {
   if (existsSync(program)) return program;
   const env = {

@@ -21,7 +21,7 @@ export interface Ended {
 }
 
 interface Around {
-  /** Where the agent works. */
+  /** The agent's working folder. */
   cwd: string;
   env: Record<string, string>;
   program?: string;
@@ -57,7 +57,7 @@ export interface HookIo {
   fetch?: typeof globalThis.fetch;
   /** Gets what is written to the agent's terminal. */
   terminal?: string[];
-  /** Its clocks, if they aren't the real ones. */
+  /** Clocks, unless the real ones are used. */
   runtime?: Parameters<typeof runCommand>[1]["runtime"];
 }
 
@@ -86,7 +86,7 @@ export async function runClientHere(argv: readonly string[], io: Partial<ClientI
   return { code, ...ended };
 }
 
-/** In this process, for what needs none of its own. */
+/** Runs the hook in this process, for tests that need no other. */
 export const runHookHere = (
   argv: readonly string[],
   stdin: string,
@@ -127,13 +127,13 @@ export interface HookTest {
   test: TestApp;
   service: Listening;
   key: string;
-  /** Where the agent works. The program is elsewhere. */
+  /** The agent's working folder. The program is elsewhere. */
   folder: string;
   /** Home of the hook's user. */
   home: string;
-  /** In this process. */
+  /** Runs in this process. */
   run(argv: readonly string[], stdin: string, env?: Record<string, string>): Promise<Ended>;
-  /** In a process of its own. */
+  /** Runs in a process of its own. */
   start(
     argv: readonly string[],
     stdin: string,

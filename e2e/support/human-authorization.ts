@@ -142,7 +142,7 @@ export function makeTestAuthorization(): HumanAuthorization {
   return signForTest(buildAuthorization(testRequest, { ...testFacts, approvals }));
 }
 
-/** With the log entry of the approval, as the service hands it out; the rest of the receipt is left away. */
+/** Adds the log entry of the approval, as the service hands it out, without the rest of the receipt. */
 export function addTestLogEntry(authorization: HumanAuthorization): HumanAuthorization {
   const payload = buildDecisionStatement({
     decision: "approved",

@@ -11,7 +11,7 @@ export interface Installed {
   install(folder: string): [program: string, args: string[], env?: Record<string, string>][];
 }
 
-/** Made once, with the files of `e2e/support/KIND`; throws if it can't be had. */
+/** Installs once, with the files of `e2e/support/KIND`; throws if that fails. */
 export async function installTools(
   kind: string,
   name: string,

@@ -21,7 +21,7 @@ export interface RememberedCheckpoint {
 
 export interface LogVisitor {
   checkpoint(): Promise<RememberedCheckpoint>;
-  /** All leaves, tiles and the root of the newest checkpoint, computed again. */
+  /** Computes all leaves, tiles and the root of the newest checkpoint again. */
   check(): Promise<LogCheck & { size: number }>;
   /** base64 of the entry */
   entry(index: number, size: number): Promise<string>;

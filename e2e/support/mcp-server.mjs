@@ -1,4 +1,4 @@
-/** For tests: an MCP server over stdio, in both eras. Its first argument names a file whose text is in a tool's description. */
+/** MCP server over stdio for tests, in both eras. Its first argument names a file whose text is in a tool's description. */
 import { appendFileSync, readFileSync } from "node:fs";
 import { inputRequired, inputResponse, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";

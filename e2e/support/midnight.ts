@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const dayMs = 86_400_000;
 /** Most tests take seconds. */
 const enoughMs = 60_000;
-// Before a test replaces it.
+// Saved before a test replaces it.
 const { now } = Date;
 
 /** Limits and sums of a UTC day begin again at midnight, also in the midst of a test: it waits for the new day. */

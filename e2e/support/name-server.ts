@@ -4,7 +4,7 @@ import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
 
 export interface NameServer {
-  /** By name in lower case. A name that is missing does not exist; null: no answer (SERVFAIL). */
+  /** Keyed by name in lower case. A missing name does not exist; null: no answer (SERVFAIL). */
   records: Map<string, string[] | null>;
   resolveTxt(name: string): Promise<string[][]>;
   close(): void;

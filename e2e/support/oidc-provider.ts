@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { SignJWT } from "jose";
 import { Provider } from "oidc-provider";
 
-/** Whoever is at the provider; `claims` as its userinfo answers them. */
+/** A person at the provider; `claims` is its userinfo. */
 export interface ProviderPerson {
   sub: string;
   claims: Record<string, unknown>;
@@ -15,11 +15,11 @@ export const client = { id: "countersign", secret: "client-secret-of-the-test" }
 
 export interface TestProvider {
   issuer: string;
-  /** Who signs in next. */
+  /** The person who signs in next. */
   person: ProviderPerson;
   /** The parameters of each authorization request. */
   requests: URLSearchParams[];
-  /** From the address that the service leads to, to the one that the provider leads back to. */
+  /** Goes from the address that the service redirects to, to the one that the provider redirects back to. */
   visit(location: string): Promise<string>;
   /** A logout token for the subject, signed as its ID tokens are; `changed`: claims that differ. */
   logOut(sub: string, changed?: Record<string, unknown>): Promise<string>;
@@ -94,7 +94,7 @@ export async function startProvider(redirectUri: string): Promise<TestProvider> 
   });
 }
 
-/** With the provider's own cookies, until it leads elsewhere. */
+/** Follows redirects with the provider's own cookies until they leave it. */
 async function follow(issuer: string, first: string): Promise<string> {
   const cookies = new Map<string, string>();
   let location = new URL(first);

@@ -1,4 +1,4 @@
-/** For tests: whether an answer is one that the OpenAPI document describes. */
+/** Tests that an answer is one that the OpenAPI document describes. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { expect } from "vitest";
@@ -10,7 +10,7 @@ import type { TestAnswer } from "./app";
 /** Status, headers and body. */
 // biome-ignore lint/suspicious/noExplicitAny: the document is read freely
 export function describedAnswers(document: any): (id: OperationId, answer: TestAnswer) => void {
-  // To make the code of hundreds of schemas small takes longer than it saves; most share the same few parts.
+  // Shrinking the code of hundreds of schemas takes longer than it saves; most share the same few parts.
   const ajv = new Ajv2020({ strict: false, allErrors: true, inlineRefs: false, code: { optimize: false } });
   addFormats(ajv);
   ajv.addSchema(document, "openapi");

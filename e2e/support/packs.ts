@@ -52,7 +52,7 @@ export function unpack(bytes: Uint8Array): PackedFiles {
 export const parse = (files: PackedFiles, name: string): Json =>
   JSON.parse(utf8Decode(files.get(name) ?? new Uint8Array()));
 
-/** As a forger would who knows the format: the manifest names the files as they are now, and the report is theirs. */
+/** Changes files like a forger who knows the format: manifest and report fit the files as they are now. */
 export async function forge(
   files: PackedFiles,
   isWhole: boolean,

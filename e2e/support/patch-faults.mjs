@@ -106,7 +106,7 @@ async function readsBytesAsText() {
 
 async function sendsBytesAsText() {
   const sql = await connect(url);
-  // One dimension without nulls, of bytea, with one element, counted from 1: two bytes.
+  // An array of bytea with one dimension, no nulls and one element of two bytes, counted from 1.
   const packed = Buffer.from("0000000100000000000000110000000100000001" + "0000000200ff", "hex");
   const read = sql.unsafe("SELECT ($1::bytea[])[1] AS bytes", [sql.typed(packed, 0)], { prepare: true });
   return read.then(

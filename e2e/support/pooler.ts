@@ -24,7 +24,7 @@ async function waitForPort(port: number): Promise<void> {
   throw new Error("PgBouncer did not start");
 }
 
-/** With its default settings, but for the mode and who may come in. */
+/** Starts PgBouncer with its default settings, except for the mode and who may connect. */
 export async function startPooler(databaseUrl: string): Promise<{ url: string; stop(): Promise<void> }> {
   const target = new URL(databaseUrl);
   const port = await findPort();
@@ -42,7 +42,7 @@ export async function startPooler(databaseUrl: string): Promise<{ url: string; s
     "pool_mode = transaction",
   ];
   await writeFile(file, settings.join("\n"), { mode: 0o644 });
-  // It refuses to run as root.
+  // PgBouncer refuses to run as root.
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
   const child = spawn(pgbouncer ?? "pgbouncer", ["-q", ...user, file], { stdio: "ignore" });
   await waitForPort(port);

@@ -13,7 +13,7 @@ import { findPort } from "./ports";
 
 interface Programs {
   folder: string;
-  /** Whom they run as: the server refuses root. */
+  /** User to run as: the server refuses root. */
   user: { uid: number; gid: number };
 }
 
@@ -34,14 +34,14 @@ export interface Node {
   url: string;
   /** Resolves when it answers. */
   start(): Promise<void>;
-  /** As a crash: nothing is written any more, no connection is closed in an orderly way. */
+  /** Crashes it: nothing more is written, and no connection is closed in an orderly way. */
   kill(): Promise<void>;
   promote(): Promise<void>;
-  /** Another server, with all that this one has and streams from now on. */
+  /** Makes a standby: another server with everything that this one has and streams from now on. */
   copy(name: string, settings?: readonly string[]): Promise<Node>;
 }
 
-/** Nothing here survives the machine: not the disk is the point, but what another server has. */
+/** Durability is off: these tests are about what another server has, not about the disk. */
 const always = [
   "fsync=off",
   "full_page_writes=off",

@@ -37,12 +37,12 @@ function listOpen(pid: number): string[] {
     try {
       return readlinkSync(`/proc/${pid}/fd/${fd}`);
     } catch {
-      return ""; // It was closed meanwhile.
+      return ""; // The connection was closed meanwhile.
     }
   });
 }
 
-/** Which of these processes have the server's end of a connection open: several while it is handed over. */
+/** Lists the processes that hold the server's end of a connection: several while it is handed over. */
 export function findHolders(pids: readonly number[], port: number, clientPort: number): number[] {
   const socket = `socket:[${readInodes(port).get(clientPort)}]`;
   return pids.filter((pid) => listOpen(pid).includes(socket));
@@ -87,7 +87,7 @@ async function openClient(port: number) {
   return { call, clientPort: used?.localPort ?? 0, close: () => agent.destroy() };
 }
 
-/** One client for each process that answers the API, the writer's first. */
+/** Opens one client for each process that answers the API, the writer's first. */
 export async function openClients({
   port,
   child,

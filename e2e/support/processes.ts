@@ -14,8 +14,8 @@ export interface ServerProcess {
 export const testingServerFile = path.resolve("node_modules/.cache/countersign/testing-server.mjs");
 
 /**
- * For a process that ends after some dozens of requests: to optimize any code costs more than it saves, the embedded
- * database's WebAssembly a second. Most of that never runs, and is not looked at either.
+ * Flags for a process that ends after some dozens of requests: optimizing costs more than it saves, a second for the embedded
+ * database's WebAssembly. Most of that never runs and is not validated either.
  */
 export const shortLife = ["--liftoff-only", "--wasm-lazy-validation", "--no-opt", "--single-threaded-gc"];
 

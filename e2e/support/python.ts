@@ -1,6 +1,6 @@
 /**
- * For tests of clients/python: an environment with what is pinned in clients/python/tests/requirements, kept in node_modules from
- * run to run, and a service whose humans a test in Python can lead.
+ * Python environment for tests of clients/python, with what is pinned in clients/python/tests/requirements, kept in
+ * node_modules from run to run; and a service whose humans a Python test can control.
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -25,10 +25,12 @@ import { listen, listenFor } from "#support/listen";
 
 export const pythonFolder = path.resolve("clients/python");
 
-/** By `npm run test:python`, which .ci/run calls after `npm test`. */
+/** Set by `npm run test:python`, which .ci/run calls after `npm test`. */
 export const isPythonWanted = process.env["TEST_PYTHON"] === "all";
 
-/** For programs in Python that import the package. What they load is compiled once for all of them, and not beside it. */
+/**
+ * Environment of Python programs that import the package. Imports are compiled once for all of them, outside the source folder.
+ */
 export const pythonEnv = {
   PYTHONPATH: pythonFolder,
   PYTHONPYCACHEPREFIX: path.resolve("node_modules/.cache/countersign-python-bytecode"),
@@ -95,7 +97,7 @@ export async function findPythonIn(
     await mkdir(cache, { recursive: true });
     const fresh = await mkdtemp(path.join(cache, "new-"));
     const failed = await install({ env, cache }, fresh, names, files);
-    // Another run may have been faster.
+    // Another run may have created it first.
     if (failed === null) await rename(fresh, kept).catch(() => undefined);
     await rm(fresh, { recursive: true, force: true });
     if (failed !== null) return { missing: failed };
@@ -139,7 +141,7 @@ async function installByUv(uv: string, env: Outside["env"], folder: string, want
 export interface PythonService {
   base: string;
   key: string;
-  /** For programs in Python: where the service and its humans are, and the package itself. */
+  /** Variables for Python programs: where the service and its humans are, and the package itself. */
   env: Record<string, string>;
   close(): Promise<void>;
 }

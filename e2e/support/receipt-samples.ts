@@ -1,5 +1,5 @@
 /**
- * For tests and the golden receipts: one receipt of every kind, made by the whole service through its API. The
+ * One receipt of every kind, for tests and the golden receipts, made by the whole service through its API. The
  * human_authorization carries a real Groth16 proof of the local stand-in.
  */
 
@@ -35,7 +35,7 @@ async function expectStatus(call: Promise<{ status: number; body: unknown }>, st
   return answer.body as any;
 }
 
-/** By name; texts are files, everything else JSON. */
+/** Keyed by name; texts are files, everything else JSON. */
 export async function makeReceiptSamples(test: TestApp, key: string): Promise<ReceiptSamples> {
   const attest = (body: object) => expectStatus(test.call("POST", "/v1/attest", { key, body }), 201);
   const read = (id: string, file = "", options: { key?: string } = {}) =>
@@ -101,7 +101,7 @@ async function makeFull(
   return { full: made.attestation_id, authorization: state.human_authorization };
 }
 
-/** One receipt decided by two of finance with their passkeys, one by a standing approval and one by a rule. */
+/** Makes receipts decided by two of finance with their passkeys, by a standing approval and by a rule. */
 async function makeDecided(
   test: TestApp,
   key: string,

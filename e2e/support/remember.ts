@@ -1,4 +1,4 @@
-/** For tests that verify almost the same again and again: signatures and pairings of equal inputs are computed once. */
+/** Speeds up tests that verify almost the same again and again: signatures and pairings of equal inputs are computed once. */
 
 function spell(_name: string, value: unknown): unknown {
   if (typeof value === "bigint") return `${value}n`;

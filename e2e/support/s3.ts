@@ -25,7 +25,7 @@ class Refusal extends Error {
 const sha256Hex = (data: string | Uint8Array) => createHash("sha256").update(data).digest("hex");
 const hmac = (key: string | Buffer, data: string) => createHmac("sha256", key).update(data).digest();
 
-/** As RFC 3986 has it, which is more than encodeURIComponent does. */
+/** Encodes by RFC 3986, which escapes more than encodeURIComponent does. */
 const encode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 

@@ -1,4 +1,4 @@
-/** For tests: the app of a file or `describe`, started before its tests and closed after them. */
+/** App of a test file or `describe`, started before its tests and closed after them. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll } from "vitest";
 import { scopeNames } from "#lib/api/schemas/key-choices";

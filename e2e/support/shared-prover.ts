@@ -1,12 +1,12 @@
 /**
- * One prover for the tests of all workers. Each would start its own, again after every pause, and load two seconds' worth
- * of tables for a proof that takes half a second.
+ * One prover for the tests of all workers. Each would start its own, again after every pause, and load two seconds' worth of
+ * tables for a proof that takes half a second.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createProver, type LocalLevel, type Prover, testHumans } from "#lib/emulators/prover";
 
-/** Where it listens. Who is started without a shared prover makes one of its own. */
+/** Environment variable with its address. A worker without it starts a prover of its own. */
 export const proverAddress = "TEST_PROVER_URL";
 
 interface Wanted {
@@ -16,10 +16,10 @@ interface Wanted {
   signalHash: string;
 }
 
-/** For workers that are started from now on. Resolves to what ends it. */
+/** Shares it with workers that start from now on. Resolves to a function that stops it. */
 export async function shareProver(): Promise<() => void> {
   const prove = createProver();
-  // It takes eight at once, and the workers may ask for more.
+  // Queues work: the prover takes eight jobs at once, and the workers may send more.
   let last: Promise<unknown> = Promise.resolve();
   const proveNext = (wanted: Wanted) => {
     const human = testHumans.find(({ id }) => id === wanted.human);

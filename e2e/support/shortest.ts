@@ -1,6 +1,6 @@
 /** For tests of how long something takes at most: a busy machine delays one try, a mistake every one. */
 
-/** How long it takes, in milliseconds. */
+/** Measures how many milliseconds the work takes. */
 export async function measureMs(work: () => unknown): Promise<number> {
   const startedMs = performance.now();
   await work();

@@ -287,7 +287,7 @@ export function createSignedLog() {
         ...(object && { human_authorization: object }),
       });
     },
-    /** With a signed count that ends with the last entry, unless `isCounted` is false. */
+    /** Makes a pack with a signed count that ends with the last entry, unless `isCounted` is false. */
     async pack({ isCounted = true, change = (_: PackedFiles) => {} } = {}): Promise<Uint8Array> {
       const rows = concatBytes(
         agentTag(base64Decode(saltOf(9)), agent_id),
@@ -341,7 +341,7 @@ export function createSignedLog() {
   return built;
 }
 
-/** Made before anything is hashed, of what the log gets, and of the file that the pack has: honest unless they are changed. */
+/** Changes made before anything is hashed, to the log's copy and to the pack's file: honest by default. */
 export interface PlantedLie {
   documents?: (schedules: PackedPlanted["schedules"]) => void;
   log?: (statements: PlantedStatement[]) => void;
@@ -425,7 +425,7 @@ export async function makePlantedPack({
   });
 }
 
-/** As suggestions look at it. */
+/** Converts a request to the form that suggestions read. */
 export const toPast = (request: ApprovalRequest, context: Record<string, string>): PastRequest => ({
   ...{ hash: canonicalHash(request as unknown as JsonObject), agent: request.agent_slug },
   ...{ action: request.action, tool: request.tool ?? null, amount: request.amount ?? null },

@@ -16,17 +16,17 @@ export interface SmallDisk {
   close(): Promise<void>;
 }
 
-/** Why there can be none here; null if there can. */
+/** Reason why this machine can't have one; null if it can. */
 export function whyNoSmallDisk(): string | null {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "mounts need root on Linux";
   if (spawnSync("unshare", ["-m", "true"]).status !== 0) return "mount namespaces are not permitted here";
   return null;
 }
 
-/** In a mount namespace of its own, which lives as long as this. */
+/** Mounts in a mount namespace of its own, which lives as long as this process. */
 const mount = `mount -t tmpfs -o size=$2 tmpfs "$1" && echo ready && exec sleep infinity`;
 
-/** Somebody else may be faster to take the last bytes. */
+/** Another writer may take the last bytes first. */
 function write(file: string, bytes: number): void {
   const part = Buffer.alloc(4096, 1);
   const opened = openSync(file, "w");

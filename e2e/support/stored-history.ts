@@ -1,6 +1,6 @@
 /**
- * All that a database holds of logs, records and attestations, judged with nothing of the service's own code: what the
- * rules of docs/wire.md say, computed again from the stored bytes.
+ * Judges all that a database holds of logs, records and attestations with none of the service's own code: the rules of
+ * docs/wire.md, computed again from the stored bytes.
  */
 import { createHash } from "node:crypto";
 import postgres from "postgres";

@@ -31,7 +31,7 @@ export async function startTlsDatabase(databaseUrl: string): Promise<TlsDatabase
     );
   issue("root", "basicConstraints=critical,CA:TRUE");
   issue("other", "basicConstraints=critical,CA:TRUE");
-  // Not for 127.0.0.1.
+  // A certificate that 127.0.0.1 is not in.
   issue("server", "subjectAltName=DNS:localhost", "root");
   issue("client", "basicConstraints=CA:FALSE", "root");
   const read = (file: string) => readFileSync(at(file));

@@ -7,7 +7,7 @@ import path from "node:path";
 
 const folder = process.env["COUNTERSIGN_VECTORS"] ?? path.resolve(process.cwd(), "../shared/vectors");
 
-/** For `it.each`: the file's name and text, or no row at all. */
+/** Rows for `it.each`: the file's name and text; empty without the folder. */
 export function listVectors(name: string): [string, string][] {
   const file = path.join(folder, name);
   return existsSync(file) ? [[name, readFileSync(file, "utf8")]] : [];

@@ -5,7 +5,7 @@ import type { CommandIo } from "#lib/verifier/cli/io";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
 
-/** With the machine's files and network where `io` has no others: its exit code, and all that it prints and tells. */
+/** Runs with the machine's files and network where `io` has no others; returns its exit code and everything it prints. */
 export async function runHere(
   argv: readonly string[],
   io: Partial<CommandIo> = {},
@@ -19,12 +19,12 @@ export async function runHere(
   return { code, out };
 }
 
-/** With its files in memory. */
+/** Runs with files in memory. */
 export const runVerifier = (
   argv: string[],
   fetch: (url: string | URL | Request) => Promise<Response>,
   files: Map<string, string>,
-  /** By how much the outsider's clock is ahead. */
+  /** Seconds by which the outsider's clock is ahead. */
   laterSeconds = () => 0,
 ) =>
   runHere(argv, {

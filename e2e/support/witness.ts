@@ -26,9 +26,9 @@ export interface TestWitness {
   follow(logKey: VerifierKey): void;
   /** Down: it drops every connection. */
   setDown(isDown: boolean): void;
-  /** How far its clock is ahead of this machine's. */
+  /** Sets how far its clock is ahead of this machine's. */
   setClockAhead(seconds: number): void;
-  /** How many checkpoints it was sent. */
+  /** Counts the checkpoints it was sent. */
   asked(): number;
   /** Signs with this key too from now on; answers the entry of it. */
   addKey(signer: Signer): string;

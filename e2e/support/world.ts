@@ -1,4 +1,4 @@
-/** For tests only: a portal with configurable answers, and a node of World Chain that answers as the contracts do. */
+/** World for tests: a portal with configurable answers, and a node of World Chain that answers as the contracts do. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
@@ -16,7 +16,7 @@ export const testRpId = "rp_00000000000000ff";
 
 const words = (...values: bigint[]) => `0x${values.map((value) => wordHex(value).slice(2)).join("")}`;
 
-/** By selector: what the verifier's registries answer for one valid root, one issuer and one RP. */
+/** Keyed by selector: answers of the verifier's registries for one valid root, one issuer and one RP. */
 const answers: Record<string, (argument: bigint) => string> = {
   "0xc6c15ae0": () => words(0xaan),
   "0x340eb98f": () => words(0xbbn),

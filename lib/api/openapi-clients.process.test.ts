@@ -18,7 +18,7 @@ const isWanted = process.env["TEST_GENERATORS"] === "all";
 const cache = path.resolve("node_modules/.cache/countersign-generators");
 const outside = process.env;
 
-/** By what installs them. */
+/** Pinned versions, keyed by installer. */
 const pins = {
   npm: [
     "openapi-typescript@7.13.0",

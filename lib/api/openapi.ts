@@ -51,7 +51,7 @@ function replacePattern({ pattern, ...rest }: JsonObject): JsonObject {
   return example === undefined ? rest : { examples: [example], ...rest };
 }
 
-/** As generators of clients read it: none knows a constant that is a `number`. */
+/** Simplifies for generators of clients: none knows a constant that is a `number`. */
 const simplify = (io: "input" | "output") => (_: string, value: JsonValue) => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const isWhole = value["type"] === "number" && Number.isInteger(value["const"]);

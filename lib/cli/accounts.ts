@@ -82,7 +82,7 @@ async function link(opened: CommandContext, email: string): Promise<number> {
   return 0;
 }
 
-/** For owners who have all lost their passkeys: nobody else could let them in again. */
+/** Helps owners who have all lost their passkeys: nobody else could let them in again. */
 async function endSecondFactor({ database, clock }: CommandContext, organizationId: string): Promise<number> {
   const isAsked = await database.db.transaction(async (tx) => {
     const one = and(eq(organizations.id, organizationId), isNull(organizations.deleted_at));

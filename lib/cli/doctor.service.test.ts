@@ -26,7 +26,7 @@ const witnessKey = makeVerifierKey(
 );
 const secrets = { smtp: "mail-password-1", rp: "5e".repeat(32), auth: "auth-secret-".repeat(4) };
 
-/** As a request to someone else is answered; `out` are hosts that can't be reached. */
+/** Answers requests to others; hosts in `out` can't be reached. */
 function createNetwork({ out = [] as string[], aheadMs = 0, status = 200, body = "" } = {}) {
   const asked: string[] = [];
   const answer = (async (url: string) => {
@@ -401,7 +401,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
   it("whose old entries are in a store that isn't set has it named", async () => {
     const says = "log: LOG_STORE isn't set, but it alone has the entries that were dropped here";
     expect(texts(await run())).not.toContain(says);
-    // As `npm run log -- compact` does.
+    // Mimics `npm run log -- compact`.
     await test.query("UPDATE log_leaves SET data = NULL, leaf_hash = NULL WHERE leaf_index = 0", []);
     expect(texts(await run())).toContain(says);
   });

@@ -45,7 +45,7 @@ const usage = `usage: npm run keys -- list
        npm run keys -- revoke attestation|zk KEY_ID [--from-index N [--log ORIGIN]] [--new-key-file FILE]
        npm run keys -- wrap`;
 
-/** Where keys come from the settings, the new one must too: it is given as a file, and nothing is written. */
+/** Takes the new key from the settings if that is where keys come from: it is given as a file, and nothing is written. */
 async function findNextKey(
   context: CommandContext,
   purpose: RotatedPurpose,
@@ -120,7 +120,7 @@ async function revoke(context: CommandContext, command: KeyCommand & { name: "re
   return tell(purpose, "revoked", await revokeRetiredKey(keyContext, purpose, keyId, from), context);
 }
 
-/** Without the database: until its keys are wrapped, the service refuses them. */
+/** Works without the database: until its keys are wrapped, the service refuses them. */
 async function wrap(): Promise<number> {
   const env = readEnv();
   if (env.KEY_WRAPPING_KEY === undefined) throw new Error("Set KEY_WRAPPING_KEY first.");

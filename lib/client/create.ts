@@ -40,7 +40,7 @@ import { fetchThroughProxy } from "#platform/fetch";
 export interface CountersignOptions {
   /** The service's address: https, or http on this machine. */
   baseUrl: string;
-  /** Not needed to verify. Keep it out of browsers. */
+  /** Unneeded to verify. Keep it out of browsers. */
   apiKey?: string | undefined;
   /** Default: the global one; on Node through the proxy that HTTPS_PROXY names, unless NO_PROXY has the service. */
   fetch?: Service["fetch"] | undefined;

@@ -80,7 +80,7 @@ afterAll(async () => {
 const start = (slug: string, args: string[] = []) =>
   runProgram(process.execPath, ["program.js", ...args], {
     cwd: inFolder(slug),
-    // It would try to reach its maker for a while before it ends.
+    // Tracing would try to reach its maker for a while before it ends.
     env: { COUNTERSIGN_API_KEY: key, AGENT: agent, OPENAI_AGENTS_DISABLE_TRACING: "1" },
   });
 const approveNext = async () => approveUnproven(test, (await openNext(test, key)).requestId);

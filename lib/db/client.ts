@@ -35,8 +35,8 @@ export interface Database {
   wasReachableSince(ms: number): boolean;
   db: Executor;
   /**
-   * For transactions whose first statements only lock or read: BEGIN leaves together with them, in one round trip. Should it
-   * fail, they alone have run, outside of a transaction.
+   * Executor of transactions whose first statements only lock or read: BEGIN leaves together with them, in one round trip. If
+   * it fails, they alone have run, outside of a transaction.
    */
   pipelined: Pick<Executor, "transaction">;
   /**
@@ -135,7 +135,7 @@ function packBytes(elements: readonly ArrayElement[]): Uint8Array {
   const writeNumber = (value: number) => {
     end = packed.writeInt32BE(value, end);
   };
-  // One dimension, which may have nulls, counted from 1.
+  // One dimension, possibly with nulls, counted from 1.
   for (const value of [1, 1, byteaOid, parts.length, 1]) writeNumber(value);
   for (const part of parts) {
     writeNumber(part?.length ?? -1);

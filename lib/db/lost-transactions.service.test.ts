@@ -46,7 +46,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a transaction whose connec
 
   const names = async () => (await direct`SELECT name FROM entries ORDER BY name`).map(({ name }) => name);
 
-  /** Its work goes on when it may, with a statement, and then ends well or badly. */
+  /** Begins a transaction whose work goes on when allowed, with a statement, and then succeeds or fails. */
   function begin(isBad: boolean, how: "begin" | "beginPipelined" = "begin") {
     const [started, mayGoOn, over] = [createSignal(), createSignal(), createSignal()];
     let late = "";

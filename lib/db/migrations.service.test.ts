@@ -48,7 +48,7 @@ describe("a database that was upgraded", () => {
     mkdirSync(data);
     await copyEmbeddedTemplate(data);
     await expect(openEmbedded(data, older)).rejects.toThrow(words);
-    // It is left as it was.
+    // Opening leaves it unchanged.
     await (await openEmbedded(data, "drizzle")).close();
   });
 
@@ -79,7 +79,7 @@ describe("a database that was upgraded", () => {
       postgres.Sql,
       postgres.Sql,
     ];
-    // As a build that was broken off leaves it.
+    // Leaves the index of an interrupted build.
     await admin.unsafe(`CREATE INDEX attestations_inputs ON attestations (id);
       UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'attestations_inputs'::regclass`);
     const write = "LOCK TABLE attestations IN ROW EXCLUSIVE MODE";

@@ -1,6 +1,6 @@
 /**
- * Which migrations this version has and which the database holds. A database that another version has changed is
- * refused: this one would leave out what the newer tables expect, and what it writes could not be put right afterwards.
+ * Migrations of this version and of the database. A database that another version has changed is refused: this one would leave
+ * out what the newer tables expect, and what it writes could not be put right afterwards.
  */
 
 import { readFileSync } from "node:fs";
@@ -52,7 +52,7 @@ export function compareMigrations(applied: readonly number[], known: readonly nu
   if (applied.length === 0) return "empty";
   if (unknown.length > 0) return newestApplied > Math.max(...known) ? "newer" : "foreign";
   if (missing.length === 0) return "current";
-  // Only what is newer than the newest is applied.
+  // Drizzle applies only migrations newer than the newest applied one.
   return missing.every((when) => when > newestApplied) ? "behind" : "foreign";
 }
 
@@ -75,7 +75,7 @@ export async function readMigrationState(query: Query, migrationsFolder: string)
   );
 }
 
-/** Also for the doctor. */
+/** Reasons for a refusal, also for the doctor. */
 export const refusals = {
   newer: {
     says: "a newer version of Countersign has changed this database",

@@ -1,4 +1,4 @@
-/** Who waits is woken, also for what was sent while the connection that listens was lost. */
+/** Waiters are woken, also for what was sent while the listening connection was lost. */
 import { expect, it } from "vitest";
 import { anyKind, createTestDatabase } from "#support/databases";
 import { startPooler } from "#support/pooler";

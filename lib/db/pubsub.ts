@@ -5,12 +5,12 @@ import { CannotStart } from "./migrations";
 
 const channel = "countersign_wakeups";
 
-/** Without LISTEN, waiting requests look again this often for what other processes changed. */
+/** Milliseconds between polls for other processes' changes by waiting requests, where LISTEN is missing. */
 const lookAgainMs = 1_000;
 
 const start = "start";
 
-/** How long the first notification may take, which this process sends to itself. */
+/** Milliseconds that the first notification, which this process sends to itself, may take. */
 const longestMs = 10_000;
 
 export interface Wait {
@@ -22,7 +22,7 @@ export interface Wait {
 
 export interface Wakeups {
   notify(name: string): Promise<void>;
-  /** Until `name` is notified, or for `timeoutMs` at the longest. */
+  /** Waits until `name` is notified, for `timeoutMs` at most. */
   wait(name: string, timeoutMs: number): Wait;
   wakeAll(): void;
 }
@@ -38,7 +38,7 @@ export async function findListeners({ kind, query }: Database): Promise<string[]
   return rows.map(({ address }) => String(address));
 }
 
-/** Each of many who wait for the same is added and taken out at the same cost. */
+/** Adds and removes each of many waiters for the same name at constant cost. */
 function createWaiting() {
   const waiting = new Map<string, Set<(isWoken: boolean) => void>>();
   const wake = (name: string) => {

@@ -16,7 +16,7 @@ import { createTestDatabase, type DatabaseKind, databaseKinds } from "#support/d
 interface Left {
   apiKey: string;
   settings: Record<string, string>;
-  /** By id, in base64. */
+  /** Keyed by id, in base64. */
   signatures: Record<string, string>;
 }
 

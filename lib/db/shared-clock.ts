@@ -14,7 +14,7 @@ export interface SharedClock {
 
 interface Look {
   theirMs: number;
-  /** In the middle of the question, by the monotonic clock; and how far from it theirs may have been read. */
+  /** Their time at the middle of the question, by the monotonic clock; and how far from it theirs may have been read. */
   atMs: number;
   uncertainMs: number;
   wallMs: number;

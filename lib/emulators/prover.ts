@@ -171,7 +171,7 @@ export interface ProverTask extends Omit<ProverFiles, "program"> {
 
 type Runner = (program: string, task: ProverTask) => Promise<unknown>;
 
-/** One proof at a time; throws ProverBusyError when too many wait, and Error without the development modules. */
+/** Makes one proof at a time; throws ProverBusyError when too many wait, and Error without the development modules. */
 export function createProver(): Prover {
   let child: Child | undefined;
   const run: Runner = (program, task) => {

@@ -45,7 +45,7 @@ async function readJson(request: Request, maxLength: number): Promise<unknown> {
 const MAX_PROOF_LENGTH = 64 * 1024;
 const MAX_NULLIFIERS = 10_000;
 const MAX_ACTION_LENGTH = 128;
-/** Each costs a pairing, on the thread that answers requests. */
+/** Limit: each costs a pairing, on the thread that answers requests. */
 const MAX_RESPONSES = 8;
 const EMPTY_SIGNAL_HASH = "0x00c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a4";
 
@@ -413,7 +413,7 @@ function describe(id: string, request: WalletRequest): object {
   };
 }
 
-/** As the World App: the strongest credential that the human holds, if it is enough. */
+/** Picks, like the World App, the strongest credential that the human holds, if it is enough. */
 function levelFor(human: TestHuman, request: WalletRequest, wanted?: LocalLevel): LocalLevel | undefined {
   const enough: LocalLevel[] = request.verification_level === "device" ? ["orb", "device"] : ["orb"];
   return enough.find((level) => human.levels.includes(level) && (wanted === undefined || wanted === level));

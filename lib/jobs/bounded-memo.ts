@@ -58,7 +58,7 @@ export const createTimedCache = <Value extends object | true>(
   lifetimeMs: number,
 ): TimedCache<Value> =>
   new LRUCache({
-    // By size, because for a number of entries it takes memory for all of them at once: two milliseconds of each start.
+    // Bounded by size: a bound on entries allocates memory for all of them at once, which takes two milliseconds of each start.
     maxSize: 10_000,
     sizeCalculation: () => 1,
     ttl: lifetimeMs,

@@ -37,7 +37,7 @@ function start({ program, serialization = "json", onStart }: ChildOptions): Chil
   // The process does not hold the server: it ends when its channel closes.
   child.unref();
   child.channel?.unref();
-  // Without a listener an error between two tasks would end the server.
+  // Prevents an error between two tasks from ending the server.
   child.on("error", () => {});
   onStart?.(child);
   return child;

@@ -9,7 +9,7 @@ import { leases } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { createFairQueue, type Share } from "./fair-queue";
 
-/** Until then an attempt must have ended: another process takes over. */
+/** Seconds after which an attempt counts as dead and another process takes over. */
 export const leaseSeconds = 60;
 
 export interface DueRow {
@@ -141,7 +141,7 @@ export function startInterval(
   };
 }
 
-/** From 0 on, below 1. */
+/** Returns a number from 0 on, below 1. */
 export const randomShare = ({ random }: { random: (length: number) => Uint8Array }) =>
   new DataView(random(4).buffer.slice(0)).getUint32(0) / 2 ** 32;
 
@@ -157,7 +157,7 @@ export function oneAtATime(work: Work): Work {
   };
 }
 
-/* Whose turn it is to ask somebody outside: one process at a time, and not more often than agreed. */
+/* Turns to contact somebody outside: one process at a time, and not more often than agreed. */
 
 const inSeconds = (seconds: number) => sql`now() + make_interval(secs => ${seconds})`;
 
@@ -178,7 +178,7 @@ export async function takeLease(executor: Executor, name: string, seconds: numbe
 const firstPauseSeconds = 60;
 const longestPauseSeconds = 3_600;
 
-/** After a failure the next turn comes later each time, up to an hour. */
+/** Ends the turn. After a failure the next one comes later each time, up to an hour. */
 export async function releaseLease(executor: Executor, name: string, isDone: boolean): Promise<void> {
   const pause = sql`least(${longestPauseSeconds}, ${firstPauseSeconds} * 2 ^ least(${leases.failures}, 16))`;
   await executor
@@ -194,7 +194,7 @@ export async function releaseLease(executor: Executor, name: string, isDone: boo
     .where(eq(leases.name, name));
 }
 
-/** For work that is done again and again: the next turn comes so long after the end of this one, whose ever it is. */
+/** Delays recurring work: the next turn comes that many seconds after the end of this one, in whichever process. */
 export async function restFor(executor: Executor, name: string, seconds: number): Promise<void> {
   await executor
     .update(leases)

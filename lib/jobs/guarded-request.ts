@@ -1,7 +1,7 @@
 /**
- * One request to a host that a stranger named. It is connected to by the very address that was checked, through the
- * operator's proxy (HTTPS_PROXY) too, so a name cannot resolve to another one in between; redirects are not followed, and no more of the answer is read than was
- * asked for.
+ * Requests to a host that a stranger named. The connection goes to the very address that was checked, through the operator's
+ * proxy (HTTPS_PROXY) too, so a name cannot resolve to another one in between; redirects are not followed, and no more of the
+ * answer is read than was asked for.
  */
 
 import { type LookupAddress, Resolver } from "node:dns";
@@ -16,8 +16,8 @@ import { readAtMost } from "#lib/protocol/encoding/read-stream";
 import { isLoopbackName } from "#lib/protocol/text/host";
 
 /*
- * Where this service may send what others ask it to send (server-side request forgery, OWASP SSRF cheat sheet): to public
- * addresses, over https. A name is judged again by what it resolves to, when the connection is made.
+ * Addresses to which this service may send what others ask it to send (server-side request forgery, OWASP SSRF cheat sheet):
+ * public ones, over https. A name is judged again by what it resolves to, when the connection is made.
  */
 
 /** Receivers on this machine are for trying it at home. */
@@ -79,7 +79,9 @@ export function listTranslated(address: string, probes: readonly string[]): stri
     );
 }
 
-/** Why nothing may be sent there; null if it may, as far as the text says. `URL` writes each form of an address as one. */
+/**
+ * Returns why nothing may be sent there; null if it may, as far as the text says. `URL` writes each form of an address as one.
+ */
 export function findUrlProblem(
   text: string,
   mayBeLoopback: boolean,
@@ -140,7 +142,7 @@ const loopback = [
   { address: "::1", family: 6 },
 ];
 
-/** Not `dns.lookup`: slow name servers would take the few threads that files are read on. */
+/** Avoids `dns.lookup`: slow name servers would take the few threads that files are read on. */
 const resolveAll: Resolve = (hostname, done) => {
   if (isLoopbackName(hostname)) return done(null, loopback);
   const resolver = new Resolver({ timeout: 5_000, tries: 2 });
@@ -173,7 +175,7 @@ async function requireReachable(addresses: readonly string[], resolve: Resolve, 
 
 const insideRanges = new Set(["unicast", "private", "uniqueLocal", "carrierGradeNat", "loopback"]);
 
-/** For a host that the operator has named. Link-local addresses, such as a cloud's metadata, are never meant. */
+/** Checks addresses of a host that the operator has named. Link-local ones, such as a cloud's metadata, are never meant. */
 function requireInside(addresses: readonly string[]): void {
   if (!addresses.every((address) => insideRanges.has(ipaddr.process(address).range())))
     throw new Refused("its name leads to a link-local or reserved address");
@@ -181,7 +183,7 @@ function requireInside(addresses: readonly string[]): void {
 
 type Judge = (addresses: readonly string[]) => Promise<void>;
 
-/** In place of the connection's own look-up. One address that is refused refuses them all. */
+/** Replaces the connection's own look-up. One refused address refuses them all. */
 function checkedLookup(resolve: Resolve, judge: Judge): LookupFunction {
   return (hostname, options, callback) =>
     resolve(hostname, (error, addresses) => {
@@ -250,7 +252,7 @@ async function send(asked: GuardedRequest): Promise<GuardedAnswer> {
       if (maxBytes === 0) answer.destroy();
     });
     request.on("error", fail);
-    // After 101, which Node answers by cutting the connection, there is neither a response nor an error.
+    // Closed without response or error: Node does so after 101.
     request.once("close", () => fail(new Refused("it closed the connection without an answer")));
     request.end(body);
   });

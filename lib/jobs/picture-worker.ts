@@ -41,7 +41,7 @@ export interface Card {
   subject: string;
   amount: string;
   decided: string;
-  /** When it was made, as others vouch for it; empty for nothing. */
+  /** Time that others vouch for; empty without one. */
   time: string;
 }
 

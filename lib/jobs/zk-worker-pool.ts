@@ -24,8 +24,8 @@ export interface WorkerPool<Jobs extends JobTable> {
     share: Share,
   ): Result<Jobs[Name]>;
   /**
-   * For pure jobs: the result is remembered under the SHA-256 of the job's name and all of its input. So
-   * leave the time out of it. The result is shared: do not change it.
+   * Runs pure jobs: the result is remembered under the SHA-256 of the job's name and all of its input. So leave the time out of
+   * it. The result is shared: do not change it.
    */
   runRemembered<Name extends keyof Jobs & string>(
     name: Name,

@@ -99,7 +99,7 @@ function parseV4Key(json: VerificationKeyJson): VerificationKey {
   return parsedV4Key.key;
 }
 
-/** Every link of a `human_authorization` again: binding, pairing, signature. Malformed objects are a verdict too. */
+/** Verifies every link of a `human_authorization`: binding, pairing, signature. Malformed objects are a verdict too. */
 export async function verifyHumanAuthorization(input: {
   object: JsonObject;
   serviceKeys: readonly { keyId: string; publicKey: Uint8Array }[];

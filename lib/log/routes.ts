@@ -10,7 +10,7 @@ import { readHeadRows } from "#lib/log/records/agent-heads";
 import { findCosignedNote, readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
 import type { LogContext } from "./context";
 
-/** Only the one spelling of a log's number; 0 is no log. The first is found below /log/ alone. */
+/** Parses a log's number in its one spelling; 0 is no log. The first log is found below /log/ alone. */
 function parseLogId(text: string | undefined): number {
   return text !== undefined && /^[1-9]\d{0,8}$/.test(text) && text !== "1" ? Number(text) : 0;
 }

@@ -35,7 +35,7 @@ function joinInScratch(parts: readonly Uint8Array[]): Uint8Array {
   return length > scratch.length ? concatBytes(...parts) : fill(scratch, parts).subarray(0, length);
 }
 
-/** As text, because Node makes a Buffer of a digest in twice the time. Node before 20.12 has no `hash`, which is faster. */
+/** Digest as text, because Node makes a Buffer of it in twice the time. Node before 20.12 has no `hash`, which is faster. */
 const digestText: (bytes: Uint8Array) => string =
   "hash" in crypto
     ? (bytes) => crypto.hash("sha256", bytes, "binary")

@@ -5,7 +5,7 @@ import crypto, { type KeyObject } from "node:crypto";
 const maxKeys = 1_000;
 const keys = new Map<string, KeyObject>();
 
-/** As a JWK: OpenSSL takes as long as for the verification to read a key from DER. */
+/** Imports a JWK: OpenSSL takes as long to read a key from DER as to verify. */
 function importKey(publicKey: Uint8Array): KeyObject {
   const { buffer, byteOffset, byteLength } = publicKey;
   const x = Buffer.from(buffer, byteOffset, byteLength).toString("base64url");
@@ -18,7 +18,7 @@ function importKey(publicKey: Uint8Array): KeyObject {
 }
 
 /**
- * By RFC 8032's equation without the cofactor; R and S must be canonical, and a key may be any point. Undefined if OpenSSL
+ * Checks RFC 8032's equation without the cofactor; R and S must be canonical, and a key may be any point. Undefined if OpenSSL
  * has no Ed25519 (as in its FIPS mode).
  */
 export function holdsWithoutCofactor(

@@ -85,7 +85,7 @@ async function send(request: Request, agent: Agent, signal: AbortSignal): Promis
 const maxRedirects = 5;
 const redirects = new WeakMap<Request, number>();
 
-/** Only what is read is followed, and no other server gets the key. */
+/** Follows reads only, and gives no other server the key. */
 async function redirect(from: Request, to: URL, signal: AbortSignal): Promise<Response> {
   const count = (redirects.get(from) ?? 0) + 1;
   if (from.redirect === "error" || !/^(GET|HEAD)$/.test(from.method) || count > maxRedirects)
@@ -108,7 +108,7 @@ function toResponse(answer: IncomingMessage, status: number): Response {
   return new Response(body, { status, headers });
 }
 
-/** For programs whose libraries call the global one. */
+/** Serves programs whose libraries call the global fetch. */
 export function proxyGlobalFetch(): void {
   const direct = globalThis.fetch;
   globalThis.fetch = (url, init) => fetchThroughProxy(url, init) ?? direct(url, init);

@@ -58,7 +58,7 @@ const worldCallShares = {
   refusal: "too many proofs are waiting for World; this one will be tried again",
 };
 
-/** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
+/** Milliseconds for which attestations use an agent that was read before; it is compared again when they are stored. */
 const agentLifetimeMs = 20_000;
 const unaskedLifetimeMs = 600_000;
 
@@ -67,7 +67,7 @@ export const zkWorkerFile = path.resolve("dist/zk-worker.mjs");
 export interface AppOptions {
   peerSecret?: string;
   writer?: Calls;
-  /** For proofs: shared by several apps of one process, and left open by each. */
+  /** Threads for proofs: shared by several apps of one process, and left open by each. */
   proofThreads?: WorkerThreads;
 }
 
@@ -87,7 +87,7 @@ const createLogPool = () =>
   createZkPool<typeof logWorker>({
     workerFile: path.resolve("dist/log-worker.mjs"),
     maxThreads: 1,
-    // Its thread takes 20 MB; while the log grows it has a job each second.
+    // Idle threads take 20 MB; while the log grows this one has a job each second.
     idleSeconds: 5,
   });
 

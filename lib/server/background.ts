@@ -43,7 +43,7 @@ import { dropUnsent, startAuditExport } from "./telemetry/audit-events";
 
 const intervalMs = 600_000;
 
-/** Not waited for: a host may be slow, and domains that were being asked are asked again after the next start. */
+/** Runs in the background: a host may be slow, and pending domains are checked again after the next start. */
 function startDomainChecks(context: Context): () => void {
   const run = oneAtATime(async (isStopped) => {
     while (!isStopped() && (await checkDueDomains(context)) > 0);

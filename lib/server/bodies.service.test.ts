@@ -72,7 +72,7 @@ describe("bodies", () => {
     }
   });
 
-  /** As node:http reports a client that is gone. */
+  /** Fails like node:http when the client is gone. */
   const breakOff = (method: string, path: string) =>
     new Request(`http://localhost${path}`, {
       method,

@@ -1,4 +1,4 @@
-/** Whose request it is that a limit counts: the socket's, or what a trusted proxy says (docs/wire.md, Limits). */
+/** Client that a limit counts a request for: the socket's address, or what a trusted proxy says (docs/wire.md, Limits). */
 import { describe, expect, it } from "vitest";
 import { clientAddress, isFromThisMachine, PEER_HEADER, rememberPeer } from "#lib/api/http/rate-limit";
 import { parseEnv } from "#lib/env";

@@ -7,7 +7,7 @@ import { askQuestion } from "#lib/services/approvals/decision/questions";
 import { approveUnproven, ask } from "#support/authorizations";
 import { setupTestApp } from "#support/setup-app";
 
-/** They store nothing; or what they store is that the key has ended; or (mcp, agent_hook) they call the others. */
+/** Operations that store nothing; or store that the key has ended; or (mcp, agent_hook) call the others. */
 const harmless = ["evaluateAccess", "simulateRules", "createPresentation", "deleteKey", "mcp", "agent_hook"];
 const changing = Object.entries(operations).filter(
   ([id, spec]: [string, OperationSpec]) =>

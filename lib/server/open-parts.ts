@@ -50,7 +50,7 @@ export interface OpenedLog {
   firstOrigin: string;
 }
 
-/** Everything works there; who wonders why it is slow finds this line. */
+/** Advice for operators who wonder why it is slow; everything works there. */
 const poolerAdvice =
   "DATABASE_URL leads to a connection pooler. Countersign works through it, but slower, because no statement is prepared. Give it the server's own address if you can.";
 const listenAdvice =
@@ -118,7 +118,7 @@ export async function openLog(env: Env, isWriter = true): Promise<OpenedLog> {
   }
 }
 
-/* Whatever the settings send mail by. */
+/* Transports of mail, by the settings. */
 
 type Tools = Pick<Context, "database" | "clock" | "random" | "logger">;
 
@@ -220,13 +220,13 @@ const localKeyFile = "local-rp-signing-key";
 async function readLocalRpKey(files: SecretFiles, random: (length: number) => Uint8Array): Promise<string> {
   const kept = await files.read(localKeyFile);
   if (kept !== null) return kept;
-  // Not below secp256k1's order with a chance of 2^-128.
+  // Below secp256k1's order, except with a chance of 2^-128.
   const made = Buffer.from(random(32)).toString("hex");
   try {
     await files.create(localKeyFile, made);
     return made;
   } catch (error) {
-    // Another process that starts now was faster.
+    // Another process started at the same time and was first.
     const theirs = await files.read(localKeyFile);
     if (theirs === null) throw error;
     return theirs;

@@ -135,7 +135,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Not there in a service that is the only one. */
+/** Operations that a service which is the only one lacks. */
 const listFiles: OperationId[] = ["log_list", "log_list_signature"];
 
 /** Files that the build makes. */
@@ -417,7 +417,7 @@ describe("the OpenAPI document", () => {
           transaction: fail,
         });
         context.limiter.consume = async () => fail();
-        // It tells its last answer on for a second.
+        // The health check repeats its last answer for a second.
         context.health.check = async () => fail();
         const answer = await send(test, id, known(), { key, ...bodyOf(id) });
         database.db = db;

@@ -162,7 +162,7 @@ async function answerRoute(
     : { ...answer, text: null };
 }
 
-/** With what comes before the first parameter, by which most are told apart. */
+/** Patterns with what comes before the first parameter, by which most are told apart. */
 const patterns = routes
   .filter(({ isPattern }) => isPattern)
   .map((route) => ({ route, start: route.path.slice(0, route.path.indexOf("{")) }));

@@ -2,12 +2,12 @@
 import { Redis } from "ioredis";
 import { logger } from "#lib/logger";
 
-/** Without these, a host that is gone without a word, or a Redis that hangs, is never noticed. */
+/** Time limits without which a host that vanished, or a Redis that hangs, is never noticed. */
 const patience = { commandTimeout: 1_000, socketTimeout: 1_000 };
 
 export function openRedis(url: string): Redis {
   const redis = new Redis(url, { ...patience, enableOfflineQueue: false, maxRetriesPerRequest: 1 });
-  // Without a listener ioredis prints each failed attempt to connect.
+  // Keeps ioredis from printing each failed attempt to connect.
   redis.on("error", (error) =>
     logger.warn({ err: error }, "Redis is out of reach; limits are counted in the database"),
   );

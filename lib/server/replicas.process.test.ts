@@ -133,7 +133,7 @@ describe.skipIf(programs === null)(title, () => {
       await expect.poll(isThere).toBe(1);
 
       await pauseReplay();
-      // As if nobody had noticed yet that the standby is behind.
+      // Hides the standby's lag, as before anybody has noticed it.
       const unwatched = { problem: () => null, caughtUp: async () => {}, close: async () => {} };
       context.replica = { fresh: () => standby, ...unwatched };
       const late = (await attest()).body.attestation_id;

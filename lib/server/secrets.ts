@@ -5,7 +5,7 @@ import type { Env } from "#lib/env";
 import type { SecretFiles } from "#lib/log/signing/first-keys";
 import { authSecretFile } from "#lib/log/signing/key-source";
 
-/** Made with the first keys only: a second instance with a secret of its own would refuse the first one's links. */
+/** Created with the first keys only: a second instance with a secret of its own would refuse the first one's links. */
 async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
   const secret = env.AUTH_SECRET ?? (await files.read(authSecretFile));
   if (secret !== null) return secret;
@@ -15,7 +15,7 @@ async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
   );
 }
 
-/** One for each use, so that none of them gives another away. */
+/** Derives one secret for each use, so that none of them gives another away. */
 function deriveSecrets(authSecret: string): Secrets {
   const derive = (use: string, length = 32) =>
     new Uint8Array(hkdfSync("sha256", authSecret, "", `countersign/${use}`, length));

@@ -21,7 +21,7 @@ export interface App extends HttpDependencies<Context> {
   pictures: WorkerPool<typeof pictureWorker>;
   handedOver: Map<string, PreloadedData>;
   pageAnswers: AsyncLocalStorage<PageAnswer>;
-  /** Before it stops: it answers as before, asks clients to connect elsewhere, and lets none wait. */
+  /** Called before it stops: it answers as before, asks clients to connect elsewhere, and lets none wait. */
   leave(): void;
   close(): Promise<void>;
 }
@@ -37,7 +37,10 @@ export function keepApp(app: Promise<App> | null): void {
   else slots[appSymbol] = app;
 }
 
-/** It is there before the first request: the production server opens it, or instrumentation.ts where Next is the server. */
+/**
+ * Returns the app, which is there before the first request: the production server opens it, or instrumentation.ts where Next is
+ * the server.
+ */
 export async function getApp(): Promise<App> {
   const app = slots[appSymbol];
   if (app === undefined) throw new Error("this process has not opened its app");

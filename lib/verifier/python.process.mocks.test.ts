@@ -135,7 +135,7 @@ function createRandom(start: number) {
 type Random = ReturnType<typeof createRandom>;
 
 async function judge(name: string, receipt: unknown, keys: unknown): Promise<Case> {
-  // As people have it: a file.
+  // People have it as a file.
   const text = typeof receipt === "string" ? receipt : JSON.stringify(receipt);
   const verified = async () => verifyInBrowser(text, keys, { nowSeconds: now });
   const found = await verified().catch((error: unknown) => {

@@ -83,7 +83,7 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
     approvals.push(approval);
     return attest({ human_authorization: approval.human_authorization, ...more });
   }
-  /** By passkey, and with World ID if a human is named. */
+  /** Approves by passkey, and with World ID if a human is named. */
   async function approveAs({ token }: AskedRequest, { passkey: device }: Person, human?: string) {
     const hash = (await readApprovalView(test.app.context, token))?.binding.request_hash ?? "";
     const { public_key: _key, ...passkey } = device.assert(approvalChallenge(hash, "approve"));

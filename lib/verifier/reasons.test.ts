@@ -78,7 +78,7 @@ function withoutField(name: string, field: string) {
 
 const presentation = (changes: Json, expected?: Expectation) => change("presentation", changes, expected);
 
-/** As presented, but about message `to` instead of `from`. */
+/** Presents it about message `to` instead of `from`. */
 function renumber(from: string, to: string) {
   const { [from]: text, ...rest } = golden("presentation").disclosed;
   return presentation({ disclosed: { ...rest, [to]: text } });
@@ -194,8 +194,8 @@ const inWords: readonly Reason[] = [
 ];
 
 /**
- * How a reason comes about, and the check that says it. Others need a service, files, clocks, another implementation's
- * vectors or a rare approval: tests beside those checks name them.
+ * Causes of reasons, and the check that says each. Others need a service, files, clocks, another implementation's vectors or a
+ * rare approval: tests beside those checks name them.
  */
 const ways: Partial<Record<Reason, [check: string, make: () => Checks]>> = {
   payload_private: ["signature", () => change("private", {})],

@@ -1,4 +1,4 @@
-/** Whoever holds what the page showed can check it against the public object: the owner's answer, kept as a file. */
+/** Holders of what the page showed can check it against the public object: the owner's answer, kept as a file. */
 import { describe, expect, it } from "vitest";
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";

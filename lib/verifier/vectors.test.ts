@@ -114,7 +114,7 @@ describe("the conformance suite", () => {
 
   it("has a case that fails at each check that files alone can fail at", () => {
     expect([...named].filter((name) => !failing.has(name)).sort()).toEqual([
-      // By a node of World Chain, with an option of the reader's, or only in a pack.
+      // Checked by a node of World Chain, with an option of the reader's, or only in a pack.
       ...["approval: anchors_on_chain", "pack: verifier", "presentation: payload"],
       ...["record: counted", "record: sum"],
     ]);

@@ -22,7 +22,7 @@ const readView = cache(async (token: string) => readApprovalView((await getApp()
 export async function generateMetadata({ params }: ApprovePageProps): Promise<Metadata> {
   const view = await readView((await params).token);
   return {
-    // Its state, which tells one tab from another. Nothing that an agent wrote: chat programs fetch the link for a preview.
+    // Names the state, which tells tabs apart, and nothing that an agent wrote: chat programs fetch the link for a preview.
     title: view === null ? "Approval request" : writeHeading(view, false),
     description: "An agent is requesting a person's approval.",
     robots: { index: false, follow: false },

@@ -56,7 +56,7 @@ function describeSignUp({ SIGN_UP, SIGN_UP_DOMAINS, OIDC_ENFORCED }: App["env"])
   return `New here? Addresses at ${SIGN_UP_DOMAINS.join(" or ")} can sign up. With another one, ${invited}`;
 }
 
-/** Someone who was removed, or has not accepted their invitation yet. */
+/** Shown to someone who was removed or has not accepted their invitation yet. */
 function NoOrganization({ email }: { readonly email: string }) {
   return (
     <section className="mx-auto max-w-md px-4 py-16 sm:px-6">

@@ -80,7 +80,7 @@ func main() {
 	check(http.ListenAndServe("127.0.0.1:"+httpPort, nil))
 }
 
-// Its server may not have started yet.
+// The server may not have started yet.
 func connect(ctx context.Context, port int, folder string) immudb.ImmuClient {
 	check(os.MkdirAll(folder, 0o700))
 	for attempt := 0; ; attempt++ {

@@ -262,7 +262,7 @@ class AsyncCountersign:
             async with self._http.of(get_running_loop()).stream(
                 request.method,
                 request.url,
-                # Which don't show the key where errors are reported.
+                # Hides the key where errors are reported.
                 headers=httpx2.Headers(request.headers),
                 content=request.content,
                 timeout=request.timeout,

@@ -30,7 +30,7 @@ _LONG_POLL_SECONDS = 25
 _USUAL_PAUSE_SECONDS = 5
 _LATE_SECONDS = 15
 _CONFLICT = 409
-"""How long an answer may take besides what it is held back."""
+"""Time that an answer may take besides what it is held back."""
 _PATIENT_TRIES = 10
 """With the pauses between them more than two minutes: a restart of the service must not end a wait of hours."""
 

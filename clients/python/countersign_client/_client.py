@@ -242,7 +242,7 @@ class Countersign:
             with self._http.of().stream(
                 request.method,
                 request.url,
-                # Which don't show the key where errors are reported.
+                # Hides the key where errors are reported.
                 headers=httpx2.Headers(request.headers),
                 content=request.content,
                 timeout=request.timeout,

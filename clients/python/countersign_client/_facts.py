@@ -196,7 +196,7 @@ def _list(approval: Any) -> str:
 
 
 def _backed_rows(approval: Any) -> list[tuple[str, str, str]]:
-    """Who decided by the receipt's own words, where the object itself is not shown."""
+    """Deciders by the receipt's own words, where the object itself is not shown."""
     method = approval["method"]
     if method == "rule":
         return [("decided", "Decided by", "A rule allowed it. Nobody was asked.")]

@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 _MAX_REPEATS = 100
 """Equal calls of a run that can be asked for, one after the other."""
 _GRACE_SECONDS = 5.0
-"""How long each part of cancelling may take when the call itself was ended."""
+"""Time that each part of cancelling may take when the call itself was ended."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Gated(Generic[Result]):
 
 @dataclass
 class GateMemory:
-    """By key: calls under way, and what is left to do for an action that ran and is not attested yet."""
+    """Keyed by call: calls under way, and what is left to do for an action that ran and is not attested yet."""
 
     client_id: str
     """Told apart from every other client that gates the same call."""
@@ -63,7 +63,7 @@ class GateMemory:
     begun: dict[str, str] = field(default_factory=dict[str, str])
     """Request by key of each call that a framework was allowed to run (_two_phase.py)."""
     _running: dict[tuple[int, str], Future[Any]] = field(default_factory=dict[tuple[int, str], "Future[Any]"])
-    """By process too: of its parent's calls a forked one learns no end."""
+    """Keyed by process too: a forked one learns no end of its parent's calls."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -221,7 +221,7 @@ def _cancel_quietly(
     """If it was decided meanwhile, there is nothing to cancel."""
     try:
         if request_id is None:
-            # It may have arrived all the same; the same question again answers which it is.
+            # The request may have arrived all the same; asking again tells.
             ends_at = service.monotonic() + _GRACE_SECONDS
             asked, _ = yield from _ask(service, request, gating, inputs, _GRACE_SECONDS, ends_at)
             request_id = asked["request_id"]

@@ -1,4 +1,4 @@
-"""How an action is gated, and what is refused before a human is asked because it couldn't be attested."""
+"""Options of a gate, and what is refused before a human is asked because it couldn't be attested."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class GateOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Gating:
-    """Which call of which run it is, and how it is gated. For the same ids and arguments a human is asked once.
+    """Identity of a call in its run, and options of its gate. For the same ids and arguments a human is asked once.
 
     That is until the call has run and is attested: after that an equal call is a new question.
     """
@@ -129,7 +129,7 @@ class Gating:
 
 
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-"""Not behind an odd number of backslashes, where it is text."""
+"""True unless behind an odd number of backslashes, where it is text."""
 
 
 def _require_attestable(said: AttestRequestOptional) -> None:

@@ -25,7 +25,7 @@ def is_list(value: object) -> TypeGuard[list[Json]]:
 
 
 def canonical_number(value: int | float) -> str:
-    """As ECMAScript prints it. An int that it would print as another is refused: people and the hash would have that one."""
+    """Prints a number like ECMAScript. An int that it would print as another is refused: people and the hash would have that one."""
     number = float(value)
     if not math.isfinite(number):
         raise ValueError("not a finite number")
@@ -86,7 +86,7 @@ def canonical_hash(value: Json) -> str:
 
 
 def depth_of(value: Json) -> int:
-    """How many lists and objects are in each other; 0 of what is neither."""
+    """Depth of nested lists and objects; 0 for anything else."""
     if not isinstance(value, (dict, list)):
         return 0
     return 1 + max(map(depth_of, value.values() if isinstance(value, dict) else value), default=0)

@@ -132,7 +132,7 @@ def attest_run(
     except GeneratorExit:
         raise
     except BaseException as ending:
-        # Whoever ends the program now ends it after an action that ran.
+        # Ending the program from here on ends it after an action that ran.
         try:
             yield from sending()
         except Exception as error:  # noqa: BLE001

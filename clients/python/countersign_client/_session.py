@@ -53,7 +53,7 @@ def http_options(url: str) -> HttpOptions:
     if not extra:
         return {"trust_env": trust_env, "verify": True}
     context = httpx2.create_ssl_context()
-    # As Node, which goes on without a file that it can't read.
+    # Goes on without a file that it can't read, like Node.
     with contextlib.suppress(OSError):
         context.load_verify_locations(extra)
     return {"trust_env": trust_env, "verify": context}

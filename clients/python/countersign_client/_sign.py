@@ -34,7 +34,7 @@ def signed_request(body: JsonObject) -> JsonObject:
 
 def sign_agent_request(request: AttestRequest, key: AgentKey) -> AttestRequest:
     """The request with ``agent_signature``. Whatever is changed in it afterwards breaks the signature."""
-    # As it will be sent: of a tuple JSON makes a list.
+    # Hashed as sent: JSON makes a list of a tuple.
     body = cast("JsonObject", json.loads(encode(request)))
     message = canonical_bytes(signed_request(body))
     signature = key(message) if callable(key) else read_agent_key(key).sign(message)

@@ -83,7 +83,7 @@ class Answered:
     text: str
     retry_after_seconds: int | None
     is_replayed: bool
-    """It is the stored answer to an earlier request."""
+    """True for the stored answer to an earlier request."""
 
     def json(self) -> Any:
         return json.loads(self.text)

@@ -182,7 +182,7 @@ def _read_outcome(given: Any) -> Outcome:
         return "unknown" if given.get("is_interrupt") is True else "failed"
     answer: Any = given.get("tool_response")
     if isinstance(answer, dict):
-        # It goes on in the background.
+        # The tool goes on in the background.
         if answer.get("backgroundTaskId"):  # pyright: ignore
             return "started"
         if answer.get("interrupted") is True:  # pyright: ignore

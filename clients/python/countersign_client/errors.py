@@ -18,7 +18,7 @@ class CountersignError(Exception):
     retryable: bool = False
 
     def __reduce__(self) -> Any:
-        """As it is: processes pass on what their workers raise, and a pool waits forever for an error that can't be read."""
+        """Pickles unchanged: processes pass on what their workers raise, and a pool waits forever for an error that can't be read."""
         return _restore, (type(self), self.args), self.__dict__
 
 

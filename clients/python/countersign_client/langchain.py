@@ -58,7 +58,7 @@ def _read_defaults(tool: Any) -> dict[str, Any]:
 
 
 def _find_invalid(tool: Any, given: dict[str, Any]) -> str | None:
-    """Why the tool would refuse these arguments: nobody is asked about what can't run."""
+    """Reason why the tool would refuse these arguments: nobody is asked about what can't run."""
     schema = getattr(tool, "tool_call_schema", None)
     if not callable(validate := getattr(schema, "model_validate", None)):
         return None

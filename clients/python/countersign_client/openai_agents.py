@@ -62,7 +62,7 @@ class ToolGate:
                 _log.exception("a gated tool ran and isn't attested")
                 return str(error)
 
-        # As the SDK reads a call's arguments: validated, converted, with defaults.
+        # Arguments as the SDK reads them: validated, converted, with defaults.
         schema = importlib.import_module("agents.function_schema").function_schema(run_once, strict_json_schema=False)
 
         def read(arguments: str) -> dict[str, Any]:

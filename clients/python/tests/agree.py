@@ -82,7 +82,7 @@ def compare_record(case: dict[str, Any]) -> str | None:
 def compare_pack(case: dict[str, Any]) -> str | None:
     trust = read_trust(case["keys"], TrustedKeys()) if case["keys"] else None
     report = verify_pack(base64.b64decode(case["pack"]), trust, evidence_only=True)
-    # Which the other one compares, and this one names.
+    # The other verifier compares it, this one names it.
     own = ("report", "verifier", *NOT_DONE_IN_PACKS)
     theirs = [check for check in case["checks"] if check["name"] not in own]
     ours = [asdict(check) for check in report.checks if check.name not in own]

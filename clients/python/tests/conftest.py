@@ -32,7 +32,7 @@ class Human:
 
     decision: str = "approve"
     changes: dict[str, str] = field(default_factory=dict[str, str])
-    """By field, for the decision ``amend``, which approves what they make."""
+    """Keyed by field, for the decision ``amend``, which approves what they make."""
     asked: list[Any] = field(default_factory=list)
 
     def __call__(self, made: Any) -> None:

@@ -98,7 +98,7 @@ def go_on(name: str, file: Path) -> Any:
         async with AsyncCountersign(BASE_URL, API_KEY) as client:
             agent, _ = agent_of(client, name, paid, across=True)
             stored = json.loads(file.read_text())
-            # By the one who answers the framework, which nobody here believes.
+            # Written by whoever answers the framework, which nobody here believes.
             approved = Content.from_dict(stored["request"]).to_function_approval_response(approved=True)
             session = AgentSession.from_dict(stored["session"])
             return [paid, (await agent.run(Message("user", [approved]), session=session)).text]
@@ -146,7 +146,7 @@ def test_goes_on_in_another_process_and_runs_nothing_else(
 ) -> None:
     name, file, forged = new_agent(), tmp_path / "run.json", tmp_path / "forged.json"
     human(start(name, file))
-    # Whoever can write the stored session changes the call in it, for which nobody was asked.
+    # A writer of the stored session changes the call in it, for which nobody was asked.
     start(name, forged, [{"invoice": 1042, "cents": 100_000}])
     assert go_on(name, forged) == [[], "Not run: no human has decided yet."]
     code = "print(json.dumps(go_on(sys.argv[1], Path(sys.argv[2]))))"

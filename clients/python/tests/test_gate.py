@@ -412,7 +412,7 @@ def test_takes_equal_tasks_at_once_for_one(human: Human, count: Count, new_agent
 def test_runs_once_in_clients_that_know_nothing_of_each_other(human: Human, count: Count, new_agent: Any) -> None:
     agent = new_agent()
     ran: list[Any] = []
-    # Whoever asks after the attestation asks a new question.
+    # A request after the attestation is a new question.
     all_refused = threading.Semaphore(0)
 
     def run(given: Any, _: Any) -> str:
@@ -1020,7 +1020,7 @@ def test_refuses_an_async_function_that_the_client_cannot_await(
     assert count(agent) == Counted(0, 0)
 
     class Query:
-        """As ORMs have them: it runs when it is awaited."""
+        """Runs when it is awaited, as in ORMs."""
 
         def __await__(self) -> Any:
             yield
@@ -1119,7 +1119,7 @@ def start(agent: str, file: Path, ending: str) -> subprocess.Popen[str]:
 
 
 def wait_for_askers(file: Path, count: int) -> None:
-    """Whoever begins after the attestation asks a new question."""
+    """A call that begins after the attestation asks a new question."""
     asked = Path(f"{file}-asked")
     while not asked.exists() or len(asked.read_text().splitlines()) < count:
         time.sleep(0.1)

@@ -73,7 +73,7 @@ def run(name: str, paid: list[Any], human: Any, base: str = BASE_URL, http: Any 
 
 
 class Stored(InMemorySaver):
-    """Whoever can write the file can write the graph's state."""
+    """A writer of the file can write the graph's state."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()

@@ -91,7 +91,7 @@ async def step(name: str, file: str, what: str) -> Any:
             return await gate.ask(item)
         state = await RunState.from_json(agent, json.loads(Path(file).read_text()))
         if what == "changed":
-            # Whoever writes the stored state puts the SDK's fingerprint of the changed call beside it.
+            # A writer of the stored state puts the SDK's fingerprint of the changed call beside it.
             forger, _ = agent_of(client, name, paid, across=True, calls=[{"invoice": 1042, "cents": 100_000}])
             forged = (await Runner.run(forger, "Pay")).to_state().to_json()
             state = await RunState.from_json(agent, forged)

@@ -18,7 +18,7 @@ VECTORS: Any = json.loads(
 
 
 def test_counts_no_world_id_for_a_required_group() -> None:
-    """Whoever signs may be the liar: two of finance are not anybody's two proofs of personhood."""
+    """The signer may be the liar: two of finance are not anybody's two proofs of personhood."""
     released = Path(__file__).parents[3] / "public/vectors/1.0.0"
     given: Any = json.loads((released / "human-authorization.json").read_text())
     trust = read_trust((released / "keys.json").read_text(), TrustedKeys())

@@ -95,7 +95,7 @@ export function AgentTable({
   isTestSaid = false,
 }: {
   readonly rows: readonly AgentRow[];
-  /** By slug in lower case. */
+  /** Keyed by slug in lower case. */
   readonly usage: ReadonlyMap<string, Usage>;
   readonly empty: ReactNode;
   /** The page says once that this instance makes TEST approvals. */

@@ -66,7 +66,7 @@ interface ShownAuthorization extends AuthorizationState {
   readonly rules_text?: string | null;
 }
 
-/** Why people were asked or weren't; what rules that only log would have said. */
+/** Explains why people were asked or weren't, and what rules that only log would have said. */
 const showReason = (
   { mode, explanation, version }: NonNullable<AuthorizationState["rules"]>,
   text: string | null,
@@ -247,7 +247,7 @@ const isGiven = ({ status, revoked_at }: ShownAuthorization) => status === "appr
 
 interface AuthorizationFactsProps {
   readonly state: ShownAuthorization;
-  /** Since when nothing can use the approval, if it has ended. */
+  /** Time from which nothing can use the approval, if it has ended. */
   readonly end: string | null;
 }
 

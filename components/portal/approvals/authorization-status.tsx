@@ -12,13 +12,13 @@ const words = {
   cancelled: { tone: "cancelled", text: "Cancelled" },
 } as const;
 
-/** It ended because an approver changed it: another request took its place. */
+/** Ended because an approver changed it: another request took its place. */
 const changed = { tone: "cancelled", text: "Changed" } as const;
 
 interface Standing {
   readonly status: AuthorizationStatus;
   readonly amendedBy?: string | null | undefined;
-  /** Since when the approval is taken back. */
+  /** Time at which the approval was taken back. */
   readonly revokedAt: string | null;
   /** The time is over in which an approval could be used that nothing used. */
   readonly isOver: boolean;
@@ -32,7 +32,7 @@ function findLater({ status, revokedAt, isOver }: Standing) {
 const findWords = ({ status, amendedBy }: Pick<Standing, "status" | "amendedBy">) =>
   amendedBy ? changed : words[status];
 
-/** Its state in a word or two, for a tab's title. */
+/** State in a word or two, for a tab's title. */
 export const describeStatus = (standing: Standing): string =>
   (findLater(standing) ?? findWords(standing)).text;
 
@@ -41,7 +41,7 @@ interface AuthorizationStatusPillProps extends Standing {
   readonly given: number;
   /** Asked for with a test key. */
   readonly isTest: boolean;
-  /** Since when it is known that a run has claimed it and attested nothing. */
+  /** Time since which a claim without an attestation is known. */
   readonly unattestedAt?: string | null | undefined;
   /** The page says once that this instance makes TEST approvals. */
   readonly isTestSaid?: boolean;

@@ -41,7 +41,7 @@ export interface AuthorizationRow {
   readonly approval_url: string | null;
 }
 
-/** Who cancels decides nothing. */
+/** A cancellation is nobody's decision. */
 const wordFor = ({ status, amended_by }: Times) =>
   amended_by ? "changed" : status === "cancelled" ? "cancelled" : "decided";
 

@@ -84,7 +84,7 @@ describe("an approval", () => {
       expect(shown).toContain(word);
       expect(hidden).not.toContain(word);
     }
-    // Its name may be cut in the row.
+    // The row may cut the name.
     expect(shown).toContain('href="/portal/agents/bot"');
   });
 

@@ -34,7 +34,7 @@ import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 export interface Decidable {
   readonly token: string;
   readonly view: ApprovalView;
-  /** Those in whose place; none by their own right. */
+  /** Names of the people deputized for; empty if by own right. */
   readonly asDeputyOf: readonly string[];
 }
 
@@ -172,7 +172,7 @@ interface AnsweredProps {
   readonly requests: readonly Decidable[];
 }
 
-/** Each request was decided by itself. */
+/** Shows the result of each request: every one was decided by itself. */
 export function Answered({ results, requests }: AnsweredProps) {
   const others = results.filter(({ outcome }) => outcome !== "counted");
   const counted = results.length - others.length;

@@ -18,9 +18,9 @@ interface InboxRow {
   readonly title: string;
   readonly amount: Amount | null;
   readonly payee: string | null;
-  /** Why the organization's rules ask people. */
+  /** Reason for which the organization's rules ask people. */
   readonly why: string | null;
-  /** As far as a line has room. */
+  /** The same reason, as far as a line has room. */
   readonly whyBriefly: string | null;
   readonly tool: string | null;
   readonly status: AuthorizationStatus;

@@ -17,7 +17,7 @@ export interface StandingRow {
   readonly action: string;
   readonly terms: GrantTerms;
   readonly used: { readonly uses: number; readonly spent: string };
-  /** Its agent is frozen, or has another key or code now. */
+  /** True if its agent is frozen, or has another key or code now. */
   readonly isSuspended: boolean;
 }
 
@@ -38,7 +38,7 @@ interface StandingTableProps {
   /** Null for people who may not stop anything. */
   readonly takeBack: FormAction | null;
   readonly empty: ReactNode;
-  /** On the page of one agent. */
+  /** Set on the page of one agent. */
   readonly hidesAgent?: boolean;
 }
 

@@ -28,7 +28,7 @@ interface TakeBackDialogProps {
   readonly action: FormAction;
   readonly requestId: string;
   readonly state: keyof typeof words;
-  /** In a list of them. */
+  /** Set in a list of approvals. */
   readonly name?: string;
 }
 

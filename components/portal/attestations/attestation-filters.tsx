@@ -36,7 +36,7 @@ function SelectFields({ filters }: { readonly filters: AttestationFilters }) {
   );
 }
 
-/** Those that few need. */
+/** Rarely used fields. */
 function MoreFields({ filters }: { readonly filters: AttestationFilters }) {
   return (
     <>

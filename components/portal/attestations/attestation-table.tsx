@@ -13,9 +13,9 @@ import type { OwnAttestation } from "#lib/api/schemas/receipts";
 import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 
 interface AttestationRow extends OwnAttestation {
-  /** From details that only the organization sees; null if the content is gone. */
+  /** Title from details that only the organization sees; null if the content is gone. */
   readonly title: string | null;
-  /** Made with a test key. */
+  /** True if made with a test key. */
   readonly isTest: boolean;
 }
 

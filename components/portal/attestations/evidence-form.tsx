@@ -6,7 +6,7 @@ import { type LinkAction, LinkButton, LinkDays } from "./opening-links";
 
 interface EvidenceFormProps {
   readonly makeLink: LinkAction;
-  /** For suggestions. */
+  /** Suggestions. */
   readonly slugs: readonly string[];
   readonly agent: string;
   /** Days in UTC. */

@@ -12,7 +12,7 @@ import type { FormAction } from "#lib/api/schemas/form-state";
 
 export interface DisclosableField {
   readonly name: string;
-  /** As it would be shown to the verifier. */
+  /** Value as the verifier would see it. */
   readonly value: string;
 }
 

@@ -43,7 +43,7 @@ function Body<Result>(props: BodyProps<Result>) {
   const closeRef = useRef<HTMLButtonElement>(null);
   const isDone = state.status === "done";
   const { onDone, onClose } = props;
-  // Before anyone can close the dialog that shows the result: an effect would come too late for a fast hand.
+  // Runs before anyone can close the dialog that shows the result: an effect would come too late for a fast hand.
   useLayoutEffect(() => {
     if (!isDone) return;
     onDone();

@@ -6,11 +6,11 @@ import { ButtonLink } from "#components/ui/button-link";
 interface FilterBarProps {
   /** The list without filters. */
   readonly href: string;
-  /** Another one resets the fields. */
+  /** Different filters reset the fields. */
   readonly filters: object;
   readonly isFiltered: boolean;
   readonly children: ReactNode;
-  /** Those that few need, behind a press; open while one of them is used. */
+  /** Rarely used fields, behind a press; open while one of them is used. */
   readonly more?: ReactNode;
   readonly isMoreUsed?: boolean;
 }

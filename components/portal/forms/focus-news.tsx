@@ -9,7 +9,7 @@ export function isFocusFree(): boolean {
 }
 
 interface FocusNewsProps {
-  /** Another word for each state. */
+  /** Different text for each state. */
   readonly news: string;
   readonly children: ReactNode;
 }

@@ -6,7 +6,7 @@ export function textValue(state: FormState<unknown>, name: string, otherwise = "
   return typeof value === "string" ? value : otherwise;
 }
 
-/** For check boxes: the names that were on. */
+/** Names of the check boxes that were on. */
 export function listValue(state: FormState<unknown>, name: string, otherwise: readonly string[]): string[] {
   if (state.status !== "failed") return [...otherwise];
   return [state.values[name] ?? []].flat();

@@ -1,4 +1,4 @@
-/** How long the old secret stays valid beside the new one. */
+/** Time for which the old secret stays valid beside the new one. */
 import { Field, Select } from "#components/ui/field";
 
 export function OverlapField({ id, label }: { readonly id: string; readonly label: string }) {

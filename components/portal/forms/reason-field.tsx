@@ -1,4 +1,4 @@
-/** Why somebody stops something, in the organization's own words. */
+/** Reason for stopping something, in the organization's own words. */
 import { describeControl, Field, Textarea } from "#components/ui/field";
 
 interface ReasonFieldProps {

@@ -1,5 +1,5 @@
 "use client";
-/** One button that does a step for you, and says why if it can't. */
+/** One button that does a step for you and explains a failure. */
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import type { FormAction } from "#lib/api/schemas/form-state";
 import { FormStatus } from "./form-status";

@@ -9,7 +9,7 @@ interface SubmitButtonProps {
   readonly children: ReactNode;
   readonly variant?: ButtonVariant;
   readonly size?: ButtonSize;
-  /** In place of the form's own. */
+  /** Replaces the form's own action. */
   readonly formAction?: (form: FormData) => void;
 }
 

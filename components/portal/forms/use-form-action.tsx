@@ -30,13 +30,13 @@ export function useFormAction<Result>(action: FormAction<Result>) {
     try {
       return await action(state, form);
     } catch (error) {
-      // Where the action leads to, which is no failure.
+      // A redirect of the action is no failure.
       rethrow(error);
       setIsLost(true);
       return failedState(explain(error), {}, readForm(form));
     }
   };
-  // Once the server is back, the page shows what has become of it.
+  // Shows the result of the action once the server is back.
   useEffect(() => {
     if (!isLost) return;
     const timer = setInterval(() => void refresh().then((isFresh) => isFresh && setIsLost(false)), againMs);

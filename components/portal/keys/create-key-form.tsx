@@ -57,7 +57,7 @@ interface PermissionFieldsProps {
   readonly isOwner: boolean;
 }
 
-/** One choice by what the key is for. Without JavaScript, too, the boxes show up for the last one alone. */
+/** One choice by purpose. Without JavaScript, too, the boxes show up for the last one alone. */
 function PermissionFields({ state, isOwner }: PermissionFieldsProps) {
   const mayChoose = (scope: Scope) => isOwner || !ownerScopes.includes(scope);
   const chosen = textValue(state, "purpose", "agent");
@@ -132,7 +132,7 @@ interface UseNewKeyProps {
   readonly hookSteps: readonly HookStep[];
 }
 
-/** Only what the key may do: one for a directory or for rules neither attests nor asks. */
+/** Offers only what the key may do: one for a directory or for rules neither attests nor asks. */
 export function UseNewKey({ scopes, samples, hookSteps }: UseNewKeyProps) {
   const allowed = samples.filter(({ scope }) => scopes.includes(scope));
   if (!scopes.includes("hook")) return allowed.length > 0 ? <OwnSamples samples={allowed} /> : null;
@@ -150,11 +150,11 @@ export function UseNewKey({ scopes, samples, hookSteps }: UseNewKeyProps) {
 
 interface CreateKeyFormProps {
   readonly action: FormAction<CreatedKey>;
-  /** Only owners can make a key that erases or changes rules. */
+  /** Owners alone can make a key that erases or changes rules. */
   readonly isOwner: boolean;
   /** Default: if an owner. */
   readonly mayLimit?: boolean;
-  /** How to use the new key. */
+  /** Examples that use the new key. */
   readonly samples: readonly OwnSample[];
   /** The same for one with the permission hook. */
   readonly hookSteps: readonly HookStep[];

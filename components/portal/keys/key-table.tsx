@@ -18,7 +18,7 @@ export interface KeyRow {
   readonly shownAs: string;
   readonly scopes: readonly string[];
   readonly isTest: boolean;
-  /** Its own limit; null: its organization's alone. */
+  /** The key's own limit; null: only its organization's. */
   readonly attestationsPerDay: number | null;
   readonly state: "live" | "expired" | "revoked";
   readonly createdAt: string;
@@ -101,7 +101,7 @@ function buildColumns(actions: (row: KeyRow) => ReactNode, usage: KeyUsages): re
 
 interface KeyTableProps {
   readonly rows: readonly KeyRow[];
-  /** By key id. */
+  /** Keyed by key id. */
   readonly usage: KeyUsages;
   readonly actions: (row: KeyRow) => ReactNode;
   readonly empty: ReactNode;

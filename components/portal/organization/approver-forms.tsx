@@ -158,7 +158,7 @@ interface TurnsFormProps {
 
 const turnNumbers = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
-/** Who is notified first, and who if nobody has decided by then. */
+/** Order of notification: who first, and who if nobody has decided by then. */
 export function TurnsForm({ action, people, group }: TurnsFormProps) {
   const [state, submit] = useFormAction(action);
   const { after: error } = state.errors;

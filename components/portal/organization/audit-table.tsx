@@ -1,4 +1,4 @@
-/** Who did what, when, with which key or session. */
+/** Actions with actor, time, and key or session. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { AddressText } from "#components/portal/address-text";

@@ -7,7 +7,7 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
-/** Who decides in a person's place while they are away. */
+/** Deputies, who decide in a person's place while they are away. */
 import type { ShownDeputy } from "#lib/api/schemas/portal";
 import { PortalForm } from "./shown-organization";
 

@@ -8,7 +8,7 @@ import { type OrganizationMark as Mark, markColors } from "#lib/protocol/text/or
 export interface ChosenMark {
   readonly text: string | null;
   readonly color: string | null;
-  /** With what follows from the name. */
+  /** Mark derived from the name. */
   readonly shown: Mark;
 }
 

@@ -1,5 +1,5 @@
 "use client";
-/** Which emails a person gets about one organization. */
+/** Emails that a person gets about one organization. */
 import { AgentText } from "#components/agent-text";
 import { FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";

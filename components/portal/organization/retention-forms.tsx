@@ -8,7 +8,7 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { describeControl, Field, Input } from "#components/ui/field";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
-/** For how many days content is kept, and the legal hold. Members see them and cannot change them. */
+/** Days for which content is kept, and the legal hold. Members see them and cannot change them. */
 import type { Retention } from "#lib/api/schemas/portal";
 import { PortalForm } from "./shown-organization";
 

@@ -1,4 +1,4 @@
-/** How it came about who can approve: each change made a new roster, whose hash is in the public log. */
+/** History of who can approve: each change made a new roster, whose hash is in the public log. */
 import { Timestamp } from "#components/ui/timestamp";
 import { type ApproverChange, describeApproverChange } from "#lib/protocol/passkey/roster";
 

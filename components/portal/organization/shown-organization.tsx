@@ -1,8 +1,8 @@
 "use client";
 /**
- * Which organization a page shows. One cookie chooses it for all tabs, so a page can be older than the choice, and the
- * frame around it older than the page. Every form tells the server which organization it was made for; if that is
- * no longer the chosen one, the server does nothing.
+ * The organization that a page shows. One cookie chooses it for all tabs, so a page can be older than the choice, and the frame
+ * around it older than the page. Every form tells the server which organization it was made for; if that is no longer the
+ * chosen one, the server does nothing.
  */
 import { type ComponentProps, createContext, type ReactNode, useContext, useEffect } from "react";
 import { useRefresh } from "#components/ui/router";

@@ -1,6 +1,6 @@
 /**
- * How an organization begins: three steps that tick themselves off. The card goes when all three are done. Forms and
- * links work without JavaScript, which only adds that the page notices the approval by itself.
+ * First steps of an organization: three steps that tick themselves off. The card goes when all three are done. Forms and links
+ * work without JavaScript, which only adds that the page notices the approval by itself.
  */
 import { QRCodeSVG } from "qrcode.react";
 import type { ReactNode } from "react";
@@ -30,7 +30,7 @@ interface FirstStepsProps {
   readonly isLoopback: boolean;
   /** The service has no World ID, so a group of approvers decides. */
   readonly isByPasskey: boolean;
-  /** Somebody of a group has one, so that the group decides. */
+  /** True if somebody of a group has a passkey, so that the group decides. */
   readonly hasPasskeys: boolean;
   /** Null if somebody of a group has one, or the person can't add one. */
   readonly addPasskey: Pick<PasskeyActions, "begin" | "finish"> | null;

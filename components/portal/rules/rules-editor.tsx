@@ -131,7 +131,7 @@ function Choices({ chosen, isOnlyOwner, onChoose }: ChoicesProps) {
   );
 }
 
-/** Where a line and column of Cedar's (characters, from 1) are in the text. */
+/** Converts Cedar's line and column (characters, from 1) to an index of the text. */
 function findIndex(text: string, { line, column }: RulesProblem): number {
   const lines = text.split("\n");
   const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
@@ -141,7 +141,7 @@ function findIndex(text: string, { line, column }: RulesProblem): number {
 /** A browser shows and sends lines in ways of its own. */
 const unixLines = (text: string) => text.replaceAll(/\r\n?/g, "\n");
 
-/** Input that was sent and isn't saved, for a page without JavaScript, which is rendered again. */
+/** Restores input that was sent and isn't saved, for a page without JavaScript, which is rendered again. */
 const toChosen = (state: FormState<unknown>, rules: EditedRules): Chosen =>
   "mode" in state.values
     ? {
@@ -154,11 +154,11 @@ const toChosen = (state: FormState<unknown>, rules: EditedRules): Chosen =>
 interface RulesEditorProps {
   readonly action: FormAction<RulesFormResult>;
   readonly rules: EditedRules;
-  /** Nobody could confirm a change. */
+  /** True if nobody could confirm a change. */
   readonly isOnlyOwner: boolean;
 }
 
-/** Another version than the one that is edited makes a new editor; that the edited one was saved is said in it. */
+/** Rendered again for each version but the one being edited; that one's editor says that it was saved. */
 export function RulesEditor({ action, rules, isOnlyOwner }: RulesEditorProps) {
   const form = useFormAction(action);
   return <VersionEditor key={rules.version} form={form} rules={rules} isOnlyOwner={isOnlyOwner} />;
@@ -170,7 +170,7 @@ interface VersionEditorProps extends Omit<RulesEditorProps, "action"> {
 
 function VersionEditor({ form: [answer, submit, isPending], rules, isOnlyOwner }: VersionEditorProps) {
   const version = String(rules.version);
-  // Input for another version must not be saved over this one.
+  // Discards input for another version, which must not be saved over this one.
   const state = textValue(answer, "version", version) === version ? answer : idleState;
   const [text, setText] = useState(() => unixLines(textValue(state, "text", rules.text)));
   const [chosen, setChosen] = useState(() => toChosen(state, rules));

@@ -22,7 +22,7 @@ interface UnfinishedRequestsProps {
   readonly rows: readonly UnfinishedRequest[];
   readonly hasMore: boolean;
   readonly sort: AmountSort;
-  /** For whose role may stop them. */
+  /** Set for a role that may stop them. */
   readonly stop: { readonly takeBack: FormAction<null>; readonly cancel: FormAction<null> } | null;
 }
 

@@ -9,7 +9,7 @@ type Settings = Pick<RulesResponse["versions"][number], "mode" | "fallback" | "r
 
 const modeWords = { off: "off", log_only: "log only", enforce: "enforced" } as const;
 
-/** All of a version but its text. */
+/** Describes a version without its text. */
 export function describeSettings({ mode, fallback, require_second_owner }: Settings): string {
   const otherwise = fallback === "ask" ? "ask people" : "deny";
   const change = require_second_owner ? "changes need a second owner" : "changes need no second owner";

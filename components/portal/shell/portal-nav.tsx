@@ -14,7 +14,7 @@ function isCurrent(href: string, path: string): boolean {
   return isBelow(href, inner?.section ?? path);
 }
 
-/** How many requests wait, beside the inbox. */
+/** Number of waiting requests, beside the inbox. */
 function Waiting({ count }: { readonly count: number }) {
   return (
     <>

@@ -51,7 +51,7 @@ export const innerPages = [
   { href: "/portal/evidence", label: "Evidence pack", section: "/portal/attestations" },
 ] as const;
 
-/** Where something is done, with what people type for it; the search finds them. */
+/** Tasks and the words that people type for them; the search finds them. */
 export const portalTasks = [
   {
     href: "/portal/settings#members",

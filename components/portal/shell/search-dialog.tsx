@@ -6,7 +6,7 @@ import { type Choice, SearchDialog } from "#components/ui/search-dialog";
 import { innerPages, portalSections, portalTasks } from "./portal-sections";
 import { useSearchHits } from "./use-search-hits";
 
-/** With what people type for it. */
+/** Page and the words that people type for it. */
 interface Page extends Choice {
   readonly words?: string;
 }

@@ -7,7 +7,7 @@ interface SignInChoicesProps {
   readonly ways: "email" | "both" | "provider";
   readonly action: FormAction;
   readonly next: string;
-  /** For invitations: the one address that will do. */
+  /** Set for an invitation: the one address that is accepted. */
   readonly email?: string;
 }
 

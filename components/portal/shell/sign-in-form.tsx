@@ -10,7 +10,7 @@ import type { FormAction } from "#lib/api/schemas/form-state";
 interface SignInFormProps {
   readonly action: FormAction;
   readonly next: string;
-  /** For invitations: the one address that will do. */
+  /** Set for an invitation: the one address that is accepted. */
   readonly email?: string;
 }
 

@@ -9,7 +9,7 @@ const shortest = 2;
 
 export interface Found {
   readonly hits: readonly SearchHit[];
-  /** In words, if the search failed. */
+  /** Message if the search failed. */
   readonly problem: string | null;
 }
 

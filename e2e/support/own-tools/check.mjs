@@ -1,4 +1,4 @@
-/** Tools of npm over the folder of samples: a line for each, "name: ok" or what it says. */
+/** Checks the samples with tools from npm and prints a line for each, "name: ok" or the tool's message. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 

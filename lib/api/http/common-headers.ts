@@ -93,7 +93,7 @@ export function buildContentSecurityPolicy(options: PolicyOptions): string {
  * `Sec-Fetch-Site` answers.
  */
 
-/** On loopback the server has several names (lib/api/http/host-check.ts): the page's and the request's must be one. */
+/** Loopback has several names (lib/api/http/host-check.ts): the page's and the request's must be the same. */
 function isOwnOrigin(origin: string, host: string | null, baseUrl: string): boolean {
   const own = new URL(baseUrl);
   if (origin === own.origin) return true;

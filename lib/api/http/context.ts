@@ -91,7 +91,7 @@ export interface HttpContext {
   worldCalls: FairQueue;
 }
 
-/* Who asks, and how the audit log names them. */
+/* Callers, and their names in the audit log. */
 
 /** A key that is known, whether or not it still works. */
 export interface KnownKey {
@@ -101,13 +101,13 @@ export interface KnownKey {
 
 export interface KeyPrincipal extends KnownKey {
   kind: "key";
-  /** Its text begins with `cs_test_`. */
+  /** True if its text begins with `cs_test_`. */
   isTest: boolean;
   scopes: Scope[];
   defaultPublic: boolean;
   attestationsPerDay: number;
   ip: string;
-  /** Who pressed a button of the portal, if the key is only what lets them. */
+  /** The person who pressed a button of the portal, if the key is only their means. */
   person?: UserPrincipal;
 }
 
@@ -144,7 +144,7 @@ export function toActor(principal: KeyPrincipal | UserPrincipal): Actor {
     : toActor(principal.person);
 }
 
-/** With the scope, or with `hook` alone about a request that this very key made: see docs/wire.md, Authentication. */
+/** Allows the scope, or `hook` alone for a request that this very key made: see docs/wire.md, Authentication. */
 export function mayReach(principal: Principal, scope: Scope, row: { api_key_id: string }): boolean {
   return principal.kind === "user" || principal.scopes.includes(scope) || principal.keyId === row.api_key_id;
 }

@@ -7,7 +7,7 @@ import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import { inTime } from "#lib/in-time";
 
-/** How long an answer is repeated. */
+/** Milliseconds for which an answer is repeated. */
 const lifetimeMs = { reach: 500, ready: 5_000 } as const;
 
 /** The embedded database is in this process: it cannot go away, and may be busy for a while. */
@@ -50,7 +50,7 @@ function shareQuestion({ ask, clockMs, ...limits }: Asking): () => Promise<unkno
       question.answeredMs = clockMs();
     };
     asked.then(note, note);
-    // Its caller may have gone when it fails.
+    // Avoids an unhandled rejection: the caller may have gone when it fails.
     question.answer.catch(() => {});
     return question;
   }

@@ -10,9 +10,9 @@ import { type HttpResponse, toResponse, writeProblem } from "./problem";
 import { forwardedEntry, isTrustedProxy } from "./rate-limit";
 
 /*
- * Which hosts are this service's (RFC 9110 section 7.4). A page of another site can make its own name resolve to this
- * machine (DNS rebinding) and is then the server's own origin to the browser; only `Host` still differs. So every
- * request names the host of PUBLIC_BASE_URL, or gets 421.
+ * Hosts of this service (RFC 9110 section 7.4). A page of another site can make its own name resolve to this machine (DNS
+ * rebinding) and is then the server's own origin to the browser; only `Host` still differs. So every request names the host of
+ * PUBLIC_BASE_URL, or gets 421.
  */
 
 export interface OwnHosts {
@@ -32,7 +32,7 @@ export interface HostClaim {
   targetAuthority?: string | undefined;
   /** X-Forwarded-Host, as a trusted proxy wrote it, else undefined. */
   forwardedHost?: string | undefined;
-  /** Without the query. */
+  /** Path without the query. */
   path: string;
 }
 
@@ -135,7 +135,7 @@ export function createHostCheck(env: Env): CheckHost {
     }
     incoming.url = target;
     const { headers } = incoming;
-    // To delete what is not there would make every later look at the headers slower.
+    // Deleting an absent header would make every later look at the headers slower.
     for (const name of forwardingHeaders) if (name in headers) delete headers[name];
     headers.host = host;
     headers["x-forwarded-proto"] = protocol;

@@ -16,7 +16,7 @@ import {
 } from "#lib/protocol/encoding/canonical-json";
 import type { HttpContext } from "./context";
 
-/* How long the answer to a request with an Idempotency-Key is kept (docs/wire.md, Idempotency). */
+/* Time for which the answer to a request with an Idempotency-Key is kept (docs/wire.md, Idempotency). */
 
 /**
  * An answer may be forgotten when its time is over. The answer to POST /v1/authorize is kept as long as its approval can be
@@ -52,7 +52,7 @@ export interface IdempotencyLeases {
   close(): void;
 }
 
-/** One whose work commits just now is locked, and a request that wants its key waits for that. */
+/** Renews reservations. A row whose transaction commits just now is locked, and a request for its key waits for that. */
 async function renew({ db }: Database, holds: readonly IdempotencyHold[]): Promise<void> {
   const column = (read: (hold: IdempotencyHold) => string) => arrayLiteral(holds.map(read));
   await db.execute(sql`
@@ -112,9 +112,9 @@ function groupHolds(holds: readonly [IdempotencyHold, ...IdempotencyHold[]]): Ro
 }
 
 /**
- * By holder: this process's reservations that it could not give back, because the database was out of reach, and those
- * whose answer it never heard. They hold up no request to this process: that one takes over, or finds the answer of a commit
- * that succeeded.
+ * Keyed by holder: reservations that this process could not release because the database was out of reach, and those whose
+ * answer it never heard. They block no request to this process: the next one takes over, or finds the answer of a commit that
+ * succeeded.
  */
 const abandoned = new Map<string, Rows>();
 
@@ -166,13 +166,13 @@ export type IdempotencyStart =
   | { kind: "replay"; status: number; response: string }
   | { kind: "held"; hold: IdempotencyHold };
 
-/** Where each key has a body of its own, one can be refused for what was stored with it. */
+/** Where each key has a body of its own, a single one can be refused because of the stored one. */
 export type IdempotencyEntryStart = IdempotencyStart | { kind: "refused"; error: AppError };
 
 /** `besides`: keys that a request with another body may have under the same Idempotency-Key. */
 type Wanted = Rows & { besides?: readonly string[]; days?: number };
 
-/** By key. */
+/** Keyed by idempotency key. */
 type Hashes = ReadonlyMap<string, Uint8Array>;
 
 /**
@@ -274,7 +274,7 @@ async function requireSameBody(context: HttpContext, rows: Rows, bodyHash: Uint8
 
 const hashBody = (body: JsonObject) => sha256(canonicalBytes(withoutNulls(body)));
 
-/** One start for each key, in their order; all of them, or none. */
+/** Begins one request for each key, in order: all of them, or none. */
 export async function beginIdempotentEach(
   context: HttpContext,
   rows: Wanted,
@@ -297,7 +297,7 @@ export async function beginIdempotentEach(
   return starts;
 }
 
-/** For entries that have a name of their own, and each its body: under one key the first is kept, for so many days. */
+/** Begins entries that have a name and a body each: the first under a key is kept, for that many days. */
 export function beginIdempotentEntries(
   context: HttpContext,
   { bodies, ...place }: Omit<Rows, "keys"> & { bodies: ReadonlyMap<string, JsonObject>; days: number },
@@ -386,8 +386,8 @@ export async function completeIdempotent(
 }
 
 /**
- * For an erasure: forgets answers, and the hashes of what they answered, by which somebody could test a guess. The keys
- * stay for a day, so that a late retry doesn't store again what was erased.
+ * Forgets, on an erasure, answers and the hashes of their requests, against which a guess could be tested. The keys stay for a
+ * day, so that a late retry doesn't store again what was erased.
  */
 export async function eraseAnswers(tx: Executor, which: SQL): Promise<void> {
   const expires_at = sql`greatest(${idempotencyKeys.expires_at}, now() + interval '24 hours')`;

@@ -10,13 +10,13 @@ const absent = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 /** Proxies and balancers keep a connection for a minute: one that ends sooner takes a request with it that was on its way. */
 const keepAliveMs = 75_000;
 
-/** How long a stop waits for answers under way before it cuts their connections. */
+/** Milliseconds that a stop waits for answers under way before it cuts their connections. */
 export const graceMs = 10_000;
 
 /** Takes no new connection, and resolves when the requests under way are answered or cut. */
 export async function stopServers(servers: readonly Server[]): Promise<void> {
   const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-  // Those that become idle too: a client may keep its connection after the last answer.
+  // Connections that become idle later are closed too: a client may keep its connection after the last answer.
   const closeIdle = () => {
     for (const server of servers) server.closeIdleConnections();
   };
@@ -40,7 +40,7 @@ async function listen(server: Server, port: number, address: string | undefined)
   }
 }
 
-/** For errors of startServers: the same in words for the operator. */
+/** Words for the operator about errors of startServers. */
 export function describeBinding({ PORT, HOST }: Pick<Env, "PORT" | "HOST">) {
   return (error: NodeJS.ErrnoException): never => {
     if (error.code === "EADDRINUSE")
@@ -56,8 +56,8 @@ export function describeBinding({ PORT, HOST }: Pick<Env, "PORT" | "HOST">) {
 }
 
 /**
- * One server for each address; `addresses: null` binds all of the machine's. Rejects with an error that has the
- * `code` of node:net if an address is taken, or if none of them is the machine's.
+ * Starts one server for each address; `addresses: null` binds all of the machine's. Rejects with an error that has the `code`
+ * of node:net if an address is taken, or if none of them is the machine's.
  */
 export async function startServers(
   handle: RequestListener,

@@ -58,7 +58,7 @@ export function readToken(secret: Uint8Array, token: string): string | null {
   if (id === undefined || mac === undefined) return null;
   const expected = authenticator(secret, id);
   const given = Buffer.from(mac, "base64url");
-  // One spelling only: base64url's last character has bits that decode to nothing.
+  // Rejects other spellings: base64url's last character has bits that decode to nothing.
   const isCanonical = given.toString("base64url") === mac;
   return isCanonical && given.length === expected.length && timingSafeEqual(given, expected) ? id : null;
 }

@@ -1,4 +1,4 @@
-/** Whose host a request names: ours in any spelling, somebody else's, or none at all. */
+/** Hosts that a request names: ours in any spelling, somebody else's, or none at all. */
 import { describe, expect, it } from "vitest";
 import { AppError } from "#lib/errors";
 import { parseHost } from "#lib/protocol/text/host";

@@ -54,7 +54,7 @@ export interface Call<
   /** The body as it was sent. */
   raw: JsonObject;
   requestId: string;
-  /** For operations that do each entry of a body once; those that do all of it once have a `hold`. */
+  /** Set for operations that do each entry of a body once; those that do all of it once have a `hold`. */
   idempotencyKey: string | null;
   principal: PrincipalOf<Kind>;
   ip: string;
@@ -139,7 +139,7 @@ export function keyRequestAddressPolicy(settings: ServiceSettings): LimitPolicy 
   };
 }
 
-/** In its place for a browser in which that address signed in before. */
+/** Replaces the limit for a browser in which that address signed in before. */
 export function knownDevicePolicy(settings: ServiceSettings): LimitPolicy {
   return { ...keyRequestAddressPolicy(settings), name: "known_device" };
 }
@@ -271,13 +271,13 @@ function parseQuery(spec: OperationSpec, url: string): Record<string, unknown> {
  */
 
 const defaultMaxBytes = 64 * 1024;
-/** How much of a body that is too large is read away, so that its sender gets to read the answer. */
+/** Bytes of a too large body that are read and discarded, so that its sender gets to read the answer. */
 const maxDiscardedBytes = 16 * 1024 * 1024;
 
-/** So that a body of short values costs the request thread no more than one of long ones. */
+/** Limit that makes a body of short values cost the request thread no more than one of long ones. */
 const maxTokens = 20_000;
 
-/** How long a sender may take, so that half-sent bodies don't pile up. */
+/** Seconds that a sender has, so that half-sent bodies don't pile up. */
 const maxSeconds = 8;
 
 const tooSlow = () =>
@@ -374,14 +374,14 @@ export interface HttpDependencies<Context extends HttpContext> {
   env: Env;
   /** Lets the production server vouch for a socket's address. */
   peerSecret: string;
-  /** Who asks, as far as the operation wants to know; throws 401 and 403. `note` learns of every known key. */
+  /** Authenticates the caller, as far as the operation wants to know; throws 401 and 403. `note` learns of every known key. */
   authenticate: (
     auth: Auth,
     request: HttpRequest,
     ip: string,
     note: (key: KnownKey) => void,
   ) => Promise<KeyPrincipal | null>;
-  /** Who asked a moment ago with the same key; null if that is not known. */
+  /** Returns the caller who used the same key a moment ago; null if unknown. */
   authenticateFromCache: (auth: Auth, request: HttpRequest, ip: string) => KeyPrincipal | null;
 }
 
@@ -510,7 +510,7 @@ async function answer<Spec extends OperationSpec, Context extends HttpContext>(
     const call = { context, ...sent, principal, ip, requestId, countMore, hold: null };
     return await runIdempotent(call, spec, handler, headers, hydrate, authenticateAgain, trace);
   } catch (error) {
-    // Nothing has checked who asks, and a refusal is an answer too; a failure of ours says nothing of anybody.
+    // Discloses nothing to an unauthenticated caller: a refusal is an answer too; a failure of ours says nothing of anybody.
     const isOurs = !(error instanceof AppError) || error.errorName === "service_unavailable";
     if (!isOurs) await authenticateAgain();
     throw error instanceof AppError ? error.withHeaders(headers) : error;

@@ -12,7 +12,7 @@ import { type HttpResponse, toAppError } from "./problem";
 const plainStyle =
   ":root{color-scheme:light dark}body{font:1.125rem/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}";
 
-/** As `style-src` names it. */
+/** The hash as `style-src` names it. */
 export const plainStyleSource = `'sha256-${createHash("sha256").update(plainStyle).digest("base64")}'`;
 
 const againSeconds = 5;
@@ -55,7 +55,7 @@ export function plainPage({
   };
 }
 
-/** To a form that was posted without JavaScript: why it failed, or that this isn't known, and the way back to its page. */
+/** Answers a form that was posted without JavaScript: why it failed, or that this isn't known, and the way back to its page. */
 export function failurePage(thrown: unknown, back: string, logger: Logger): ReturnType<typeof plainPage> {
   const { errorName, detail, cause, headers } = toAppError(thrown);
   const { status, title } = describeError(errorName);
@@ -85,8 +85,8 @@ export function answerText(text: string | null, kind: keyof typeof kinds): Respo
 }
 
 /*
- * Forms that Next can't read. It reports each as an error with a stack, often twice, though anybody can send one. Here
- * that is one short line and a count. What our own code reports about a form that could be read stays as it is.
+ * Forms that Next can't read. It reports each as an error with a stack, often twice, though anybody can send one. Here that is
+ * one short line and a count. Reports of our own code about a readable form stay as they are.
  */
 
 export interface PostedForm {
@@ -110,8 +110,8 @@ export const runWithForm = <T>(form: PostedForm, work: () => T): T => posted.run
 const announced = /from a forwarded Server Actions request\. Aborting/;
 
 /**
- * After an action that redirects, Next fetches the next page from itself, by https if the proxy was asked by https, which
- * this server doesn't speak. The browser then fetches that page: nothing failed.
+ * Message of Next after an action that redirects: it fetches the next page from itself, by https if the proxy was asked by
+ * https, which this server doesn't speak. The browser then fetches that page: nothing failed.
  */
 const fellBack = "failed to get redirect response";
 

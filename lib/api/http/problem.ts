@@ -16,7 +16,7 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers: Pick<Headers, "get" | "has">;
   readonly body: ReadableStream<Uint8Array> | null;
-  /** All of a body whose announced length is `announced` bytes; rejects if its sender breaks it off. */
+  /** Reads a body whose announced length is `announced` bytes; rejects if its sender breaks it off. */
   readonly whole?: { announced: number; read: () => Promise<Uint8Array> } | undefined;
 }
 
@@ -136,7 +136,7 @@ export function toRpcStatus(
 
 /** JSON that was written before, in ASCII: for what stays the same for a while and is asked for often. */
 export class SerializedJson {
-  /** One byte a character. */
+  /** Text of one byte a character. */
   readonly text: string;
 
   private constructor(text: string) {

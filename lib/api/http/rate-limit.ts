@@ -22,7 +22,7 @@ export interface LimitPolicy {
 export interface LimitState {
   allowed: boolean;
   remaining: number;
-  /** When the window ends, milliseconds since 1970. */
+  /** End of the window, milliseconds since 1970. */
   resetMs: number;
 }
 
@@ -44,7 +44,7 @@ type Counted = Pick<RateLimiterRes, "consumedPoints" | "msBeforeNext">;
 const nowMs = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 const hasEnded = "kept.expire <= excluded.expire - $3";
 
-/** By the database's clock, or a machine whose own is wrong would end the others' windows. $3: a window's milliseconds. */
+/** Uses the database's clock: a machine with a wrong one would end the others' windows. $3: a window's milliseconds. */
 const countText = `INSERT INTO rate_limits AS kept (key, points, expire) VALUES ($1, $2, ${nowMs} + $3)
   ON CONFLICT (key) DO UPDATE SET points = CASE WHEN ${hasEnded} THEN 0 ELSE kept.points END + excluded.points,
     expire = CASE WHEN ${hasEnded} THEN excluded.expire ELSE kept.expire END
@@ -104,7 +104,7 @@ export function createRateLimiter(database: Database, redis: Redis | null, clock
     };
   }
 
-  /** At once only one request of a key goes to the store; the others wait for its lease. */
+  /** Sends only one request of a key to the store at once; the others wait for its lease. */
   function renew(policy: LimitPolicy, key: string, name: string, missing: number): Promise<Lease> {
     const running = pending.get(name);
     if (running) return running;
@@ -149,11 +149,11 @@ export function createRateLimiter(database: Database, redis: Redis | null, clock
 }
 
 /*
- * Whose request it is, for limits: the socket's address, or the entry of X-Forwarded-For that the last
- * trusted proxy wrote, counted from the right; what is left of it is the client's own invention.
+ * Address that limits count a request for: the socket's, or the entry of X-Forwarded-For that the last trusted proxy wrote,
+ * counted from the right; entries left of it are the client's own invention.
  */
 
-/** Which proxies are believed. */
+/** Proxies that are believed. */
 export type ProxySettings = Pick<Env, "TRUSTED_PROXY_HOPS" | "TRUSTED_PROXIES">;
 
 const peerOfRequest = new WeakMap<object, string>();
@@ -228,7 +228,7 @@ function readClient(request: Headed, peer: string, settings: ProxySettings): str
   return chosen.replace(/^\[(.+)\](?::\d+)?$/, "$1").replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1");
 }
 
-/** Without a known socket address (a foreign Next host) and without trusted hops, all clients share one bucket. */
+/** Shares one bucket among all clients if there is neither a known socket address (a foreign Next host) nor a trusted hop. */
 export const clientAddress = (request: Headed, peerSecret: string, settings: ProxySettings): string =>
   addressBucket(readClient(request, readPeer(request, peerSecret), settings));
 

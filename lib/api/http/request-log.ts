@@ -19,7 +19,7 @@ export interface LoggedRequest {
   keyId: string;
   /** Milliseconds since 1970. */
   startMs: number;
-  /** Without the time that the caller asked it to wait. */
+  /** Duration without the time that the caller asked it to wait. */
   durationMs: number;
   method: string;
   /** The operation's, with names in place of values. */
@@ -53,7 +53,7 @@ const usualBounds = { waitingPerOrganization: 500, waiting: 5_000 };
 /** Rows for one statement. Counts of requests that are dropped are kept all the same. */
 interface Batch {
   entries: LoggedRequest[];
-  /** By organization and day: requests, and those of them that are in `entries`. */
+  /** Keyed by organization and day: requests, and how many of them are in `entries`. */
   days: Map<string, { organization_id: string; day: string; requests: number; logged: number }>;
   counts: Map<string, Count>;
 }
@@ -70,7 +70,7 @@ const textOfDay = (day: number) => new Date(day * dayMs).toISOString().slice(0, 
 
 const newBatch = (): Batch => ({ entries: [], days: new Map(), counts: new Map() });
 
-/** In the order that every process takes, so that no two wait for each other. */
+/** Locks rows in the same order in every process, so that no two deadlock. */
 const insertBatch = `WITH given_days AS (
   SELECT * FROM json_to_recordset(($2::text)::json) AS given(organization_id uuid, day date, requests integer, logged integer)
 ), days AS (

@@ -9,7 +9,7 @@ import type { HttpContext, Principal } from "./context";
 
 export interface CachedResponse {
   digest: string;
-  /** All else that it was made from: who sees it, and under which keys. */
+  /** Other inputs of the answer: who sees it, and under which keys. */
   view: string;
   /** JSON in ASCII. */
   text: string;
@@ -21,11 +21,11 @@ const kindsOfOne = ["verification", "page", "entry"] as const satisfies AnswerKi
 
 export interface ResponseCache {
   get(kind: AnswerKind, name: string): CachedResponse | undefined;
-  /** To be called before anything is read for an answer that is to be kept. */
+  /** Marks the beginning, before anything is read for an answer that is to be kept. */
   begin(): number;
-  /** Not if something was forgotten since it began, which may be in it. */
+  /** No-op if anything was forgotten since `begin`, which the answer may contain. */
   keep(begun: number, kind: AnswerKind, name: string, answer: CachedResponse): void;
-  /** All that may have the content of this attestation. */
+  /** Forgets everything that may have the content of this attestation. */
   forget(id: string): void;
   clear(): void;
 }
@@ -67,12 +67,12 @@ function createResponseCache(limit: number): ResponseCache {
 
 const channel = "countersign_erased";
 
-/** For every process, when the transaction is committed. */
+/** Tells every process, when the transaction is committed. */
 export async function announceErased(executor: Executor, id: string): Promise<void> {
   await executor.execute(sql`SELECT pg_notify(${channel}, ${id})`);
 }
 
-/** Those of a process. Where it can't be told what others erase, nothing is remembered. */
+/** Opens the cache of a process. Where it can't hear what others erase, it remembers nothing. */
 export async function openResponseCache({ listen }: Database): Promise<ResponseCache> {
   const answers = createResponseCache(listen === null ? 1 : maxBytes);
   if (listen === null) return answers;

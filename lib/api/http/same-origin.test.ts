@@ -1,4 +1,4 @@
-/** Which pages may have something changed: `Origin` decides if there is one. */
+/** Pages that may change something: `Origin` decides if there is one. */
 import { expect, it } from "vitest";
 import { requireSameOrigin } from "./common-headers";
 

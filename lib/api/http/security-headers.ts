@@ -16,14 +16,14 @@ export const dataOnly: Readonly<Record<string, string>> = {
   "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
 };
 
-/** This address lets its holder decide the request: it goes into no Referer and no cache. */
+/** Keeps this address, which lets its holder decide the request, out of Referer and caches. */
 export const secretLink: Readonly<Record<string, string>> = {
   "Referrer-Policy": "no-referrer",
   "Cache-Control": "no-store",
   "X-Robots-Tag": "noindex, nofollow",
 };
 
-/** Only if the public address is https. */
+/** Sent if the public address is https. */
 export const strictTransport = {
   "Strict-Transport-Security": "max-age=63072000; includeSubDomains",
 } as const;

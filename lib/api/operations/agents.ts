@@ -131,7 +131,7 @@ export const agentsOperations = {
   },
 } as const satisfies Record<string, OperationSpec>;
 
-/* Who may approve. */
+/* People who may approve. */
 
 export const rostersOperations = {
   readRoster: {

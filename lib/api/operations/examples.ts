@@ -2,7 +2,7 @@
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { OperationId } from "./index";
 
-/** It belongs to the organization that sends the examples first. */
+/** The organization that sends the examples first owns it. */
 export const exampleSlug = "invoice-bot";
 
 const attribute = (key: string, value: string): JsonObject => ({ key, value: { stringValue: value } });

@@ -23,7 +23,7 @@ export type Auth =
   | { kind: "none" };
 
 export interface FileSpec {
-  /** Without parameters, as the answer's Content-Type begins. */
+  /** Beginning of the answer's Content-Type, without parameters. */
   mediaType: string;
   schema: z.ZodType;
 }
@@ -36,7 +36,7 @@ export interface OperationSpec {
   tag: "Attestations" | "Agents" | "Authorizations" | "Rules" | "API keys" | "Webhooks" | "Log" | "Service";
   auth: Auth;
   limit: LimitName | null;
-  /** As how many requests a valid body counts; default: 1. */
+  /** Number of requests that a valid body counts as; default: 1. */
   countsAs?: (body: never) => number;
   query?: z.ZodObject;
   body?: z.ZodType;
@@ -49,7 +49,7 @@ export interface OperationSpec {
   idempotent?: true | "by_entry";
   /** Default: 64 KiB. */
   maxBodyBytes?: number;
-  /** By success status; null for what is not JSON: a `file`, or a page's business. */
+  /** Keyed by success status; null for what is not JSON: a `file`, or a page's business. */
   responses: Record<number, z.ZodType | null>;
   file?: FileSpec;
   /** Media type that `Accept` may request in place of JSON. */

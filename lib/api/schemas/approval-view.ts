@@ -134,7 +134,7 @@ export interface ApprovalView {
   /** Exactly as hashed: the browser computes `binding` from it again (lib/protocol/approval/approval.ts, bindRequest). */
   request: ApprovalRequest;
   binding: ApprovalBinding;
-  /** With the names and `requested_by`, what `request.context_hash` covers (isShownContent). */
+  /** Covered, with the names and `requested_by`, by `request.context_hash` (isShownContent). */
   context: Record<string, string>;
   context_salt: string;
   agent: {
@@ -152,9 +152,9 @@ export interface ApprovalView {
   approvals: { required: number; given: number };
   /** Filled places of each required group, in the request's order. */
   groups: { name: string | null; count: number; given: number }[];
-  /** Who decides in whose place at this moment, where not by their own right. */
+  /** People who decide in somebody's place at this moment, where not by their own right. */
   deputies: { deputy: string; replaced: string }[];
-  /** Who says that they are looking at it; an empty name is somebody with the link. No part of its state. */
+  /** People who say that they are looking at it; an empty name is somebody with the link. Not part of its state. */
   looking: { name: string; at: string }[];
   /** Fixed by the first approval; the next humans must use it too. */
   protocol_version: ProtocolVersion | null;
@@ -166,19 +166,19 @@ export interface ApprovalView {
   decided_by: Decider | null;
   /** Null if the page must ask for it. */
   confirmation_code: string | null;
-  /** How many wrong codes are left before the request is cancelled; null if none is asked for. */
+  /** Wrong codes left before the request is cancelled; null if none is asked for. */
   code_tries_left: number | null;
   previously_denied: PreviouslyDenied | null;
   environment: WorldEnvironment;
-  /** Not World's production network: permanently marked TEST everywhere. */
+  /** True off World's production network: permanently marked TEST everywhere. */
   is_test: boolean;
-  /** Why the organization's rules ask people, or didn't, in sentences; null without rules, and after an erasure. */
+  /** Reason why the organization's rules ask people, or didn't, in sentences; null without rules, and after an erasure. */
   rules_explanation: string | null;
   /** The conditions that it speaks of, in Cedar; null without any. */
   rules_text: string | null;
-  /** From when on what is approved can't be used; null if that never comes. */
+  /** Time from which what is approved can't be used; null if that never comes. */
   usable_until: string | null;
-  /** How each approval was checked; empty until the request is approved, and after an erasure. */
+  /** Checks of each approval; empty until the request is approved, and after an erasure. */
   proofs: { level: ApprovalLevel; verified_by: ApprovalCheckName[]; is_anchored: boolean }[];
   denial_reason: string | null;
   revoked_at: string | null;
@@ -197,7 +197,7 @@ export interface ApprovalView {
   /** Path of the page of the request that changed this one. */
   amended_path: string | null;
   questions: Question[];
-  /** How a planted request ended, and what was wrong in it; null before its end as for any other. */
+  /** Outcome of a planted request, and the mistake in it; null before its end as for any other. */
   planted: { outcome: PlantedOutcome; mistake: string } | null;
 }
 
@@ -260,7 +260,7 @@ export const listBody = z.strictObject({
   passkey: passkeyAssertion,
 });
 
-/** Each request's own answer: `counted`, or the code of the error that it has. */
+/** Answer for each request: `counted`, or its error's code. */
 export interface ListAnswer {
   results: { request_id: string; outcome: string; detail: string }[];
 }

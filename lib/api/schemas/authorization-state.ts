@@ -146,7 +146,7 @@ export const endedGuidance =
 export const frozenGuidance =
   "Frozen: the organization has stopped this agent: its requests can't be approved, and its approvals can't be used. Stop, and report to your operator.";
 
-/** In place of `denied` if nobody was asked, because the agent is frozen. */
+/** Replaces that of `denied` if nobody was asked, because the agent is frozen. */
 export const frozenDenialGuidance =
   "Denied: the organization has frozen this agent, and nobody was asked. Stop, and report to your operator.";
 

@@ -173,7 +173,7 @@ export type KeyHistoryEntry = z.infer<typeof keyHistoryEntry>;
 export type KeyHistoryResponse = z.infer<typeof keyHistoryResponse>;
 export type FeedEntry = z.infer<typeof feedEntry>;
 
-/** So many are answered at most; the same inputs may be in many reports. */
+/** Limit of an answer; the same inputs may be in many reports. */
 export const maxSearchResults = 20;
 
 export const searchedBy = [

@@ -29,7 +29,7 @@ export type SecondFactor = (typeof secondFactors)[number];
 export const openingLinkDays = ["1", "7", "30", "90"] as const;
 export type OpeningLinkDays = (typeof openingLinkDays)[number];
 
-/** Only an owner makes a key with one of these. */
+/** Scopes that only an owner gives to a key. */
 export const ownerScopes: readonly Scope[] = ["erase", "rules", "scim"];
 
 /**

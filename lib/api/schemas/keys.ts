@@ -12,7 +12,7 @@ function spellAddress(address: string): string {
   return `${address.slice(0, at)}${URL.canParse(url) ? new URL(url).hostname : domain}`.toLowerCase();
 }
 
-/** As HTML takes addresses (WHATWG, valid email address). */
+/** An address as HTML accepts it (WHATWG, valid email address). */
 export const emailAddress = z
   .string("must be an email address")
   .overwrite(spellAddress)

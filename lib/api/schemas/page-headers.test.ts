@@ -1,4 +1,4 @@
-/** Which links load a new document; that the browser then runs an approval is in e2e/approval-from-portal.spec.ts. */
+/** Links that load a new document; e2e/approval-from-portal.spec.ts tests that the browser then runs an approval. */
 import path from "node:path";
 import type { NextConfig } from "next";
 import { describe, expect, it } from "vitest";

@@ -6,7 +6,7 @@
 /** World's wallet code, which is WebAssembly and speaks to World's bridge, runs here. */
 const walletPages = ["/approve"] as const;
 
-/** Such an address lets its holder act: it goes into no Referer and no cache. The test wallet's holds the bridge's key. */
+/** Pages whose address lets its holder act: it goes into no Referer and no cache. The test wallet's holds the bridge's key. */
 export const secretPages = [...walletPages, "/demo", "/notices", "/opened", "/dev/world-app"] as const;
 
 const isAmong = (pages: readonly string[], path: string) =>

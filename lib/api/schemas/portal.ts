@@ -203,7 +203,7 @@ export const unfreezeAgentForm = z.object({
 
 /* The portal's list of attestations: filters of its address bar, columns of its exports. */
 
-/** With a day after it. */
+/** A day that has a day after it. */
 const day = z.iso.date().refine((text) => text >= "0001-01-01" && text < "9999-12-31");
 /** A filter that is empty or makes no sense is no filter: an address that a person edited still shows a list. */
 const filter = <Schema extends z.ZodType>(schema: Schema) => schema.optional().catch(undefined);
@@ -486,7 +486,7 @@ export interface UnfinishedRequest {
   isPending: boolean;
   approvedBy: "standing" | Decider["kind"] | null;
   isClaimed: boolean;
-  /** Why the rules of now let nobody approve, claim or use it; null if they do. */
+  /** Reason why the current rules let nobody approve, claim or use it; null if they do. */
   stop: string | null;
 }
 
@@ -551,7 +551,7 @@ export const deliveryFilters = z.object({ cursor: cursorText });
 /** Next thing to do after an organization's first steps, the first that is left. */
 export type NextStepName = "agent_key" | "approvers" | "domain";
 
-/** In UTC days that end with this one. */
+/** Counts by UTC day, ending with this one. */
 export interface Usage {
   today: number;
   days7: number;

@@ -118,7 +118,7 @@ export const warningsFilter = z
   .optional()
   .meta({ description: "true: only attestations with warnings; false: only those without" });
 
-/* When a record was made, as others vouch for it (docs/wire.md, Time). */
+/* Bounds of a record's time, vouched for by others (docs/wire.md, Time). */
 
 const bound = z
   .strictObject({

@@ -157,7 +157,7 @@ export interface ScimResource {
   Group: z.output<typeof shapes.Group>;
 }
 
-/** Its attributes are read by the schema of its kind, whatever their case (lib/services/directory/resource.ts). */
+/** Attributes are read by the schema of their kind, whatever their case (lib/services/directory/resource.ts). */
 export const scimBody = sentObject;
 
 const toLowerNames = (value: unknown) =>

@@ -8,7 +8,7 @@ import { explainPortalCode, findIdkitWords, idkitWords } from "./world-id-codes"
 /** The union in IDKit's declarations, which lists other codes than its enum. Types are gone at run time. */
 function readDeclaredCodes(): string[] {
   const idkit = "@worldcoin/idkit";
-  // Not a dependency of ours: the one that IDKit itself finds.
+  // Resolved from IDKit: it is not a dependency of ours.
   const require = createRequire(createRequire(import.meta.url).resolve(idkit));
   const main = require.resolve(`${idkit}-core`);
   const declarations = readFileSync(main.replace(/index\.c?js$/, "index.d.ts"), "utf8");
@@ -34,7 +34,7 @@ describe("IDKit's codes", () => {
 });
 
 describe("the portal's codes", () => {
-  /** As the portal's public source and documentation name them. */
+  /** Codes in the portal's public source and documentation. */
   const codes = [
     ...["invalid_proof", "invalid_merkle_root", "root_too_old", "prover_error", "invalid_format"],
     ...["invalid_root", "outdated_nullifier", "nullifier_from_future", "invalid_credential_issuer"],

@@ -60,7 +60,7 @@ export type KeyCommand =
 
 const known = { valued: ["new-key-file", "from-index", "log"], flags: ["lost"] } as const;
 
-/** By command: what it must be given, and the options that it takes. */
+/** Keyed by command: its arguments and options. */
 const grammar: Record<KeyCommand["name"], { places: string[]; options: string[] }> = {
   list: { places: [], options: [] },
   wrap: { places: [], options: [] },

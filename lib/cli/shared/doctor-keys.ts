@@ -1,5 +1,5 @@
 /**
- * All that `npm run doctor` examines: the settings (doctor-settings.ts), the database and its replica, the secrets at hand and
+ * Examinations of `npm run doctor`: the settings (doctor-settings.ts), the database and its replica, the secrets at hand and
  * their files, and whether they and the fork guard belong to this database. Changes nothing.
  */
 import { randomBytes } from "node:crypto";
@@ -444,7 +444,7 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
 
 const silent = { info: () => {}, warn: () => {} };
 
-/** It is asked as the service asks, until it is fresh or something is wrong with it, for `patienceMs` at most. */
+/** Queries the replica as the service does, until it is fresh or something is wrong with it, for `patienceMs` at most. */
 export async function examineReplica(url: string, primary: Database, patienceMs = 6_000): Promise<Finding[]> {
   const area = openArea("replica");
   const clockMs = () => performance.now();

@@ -324,7 +324,9 @@ async function examineProvider(env: Env, outside: Outside): Promise<Finding[]> {
   return area.found;
 }
 
-/** By an export of nothing. Only the exporter reads OTEL_EXPORTER_OTLP_HEADERS, so a refusal for want of them says enough. */
+/**
+ * Exports nothing, as a test. The exporter alone reads OTEL_EXPORTER_OTLP_HEADERS, so a refusal for want of them says enough.
+ */
 async function examineCollector(env: Env, { fetch: ask }: Outside): Promise<Finding[]> {
   const { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: url } = env;
   if (url === undefined) return [];

@@ -94,7 +94,7 @@ const countText = sql`SELECT
   (SELECT count(*)::int FROM agents WHERE frozen_at IS NOT NULL) AS frozen,
   (SELECT count(*)::int FROM agents) AS agents`;
 
-/** One line for each thing that may have been stopped since and works again. */
+/** Describes, a line each, what may have been stopped since and works again. */
 export async function describeRevived(executor: Executor, heldAt: Date | null): Promise<string[]> {
   const [counts] = await queryRows<Counts>(executor, countText);
   if (counts === undefined) return [];

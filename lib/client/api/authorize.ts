@@ -48,7 +48,7 @@ const buildPath = (requestId: string) => `/v1/authorize/${encodeURIComponent(req
 
 export type RequestOptions = Pick<WriteOptions, "signal">;
 
-/** For what the service does once however often it is asked. */
+/** Posts what the service does once, however often it is asked. */
 const post = <Answer>(service: Service, path: string, body: object, { signal }: RequestOptions) =>
   send<Answer>(service, { method: "POST", path, body, isRepeatable: true, signal });
 
@@ -71,7 +71,7 @@ export async function answer(
 }
 
 export interface ReasonOptions extends RequestOptions {
-  /** For your organization; only a salted hash of it is signed and logged. */
+  /** Shown to your organization; only a salted hash of it is signed and logged. */
   reason?: string | undefined;
 }
 
@@ -124,7 +124,7 @@ export interface WaitOptions {
 
 const longPollSeconds = 25;
 const usualPauseSeconds = 5;
-/** With the pauses between them more than two minutes: a restart of the service must not end a wait of hours. */
+/** Attempts of, with their pauses, more than two minutes: a restart of the service must not end a wait of hours. */
 const tries = 10;
 
 async function readAuthorization(
@@ -218,7 +218,7 @@ export function requireFit(
   readAboutToRun: (approved: ApprovedAuthorization) => AboutToRun,
 ): ApprovedAuthorization {
   const approved = requireApproved(state);
-  // Without the permission read or hook this isn't known. The claim that follows finds out.
+  // A key without the permission read or hook doesn't see this; the claim that follows finds out.
   if (approved.attestation_id) throw new ApprovalUsedError(approved.attestation_id);
   // Read after the last wait: from here to the action nothing else runs.
   const aboutToRun = readAboutToRun(approved);

@@ -86,7 +86,7 @@ export class ApiError extends CountersignError {
   /** `unknown` if the answer is no problem document, or one with a code that this version doesn't know. */
   readonly code: ProblemCode | "unknown";
   readonly detail: string;
-  /** For the operator of the service, who finds the cause under it. */
+  /** Lets the operator of the service find the cause. */
   readonly requestId: string | null;
   readonly errors: readonly FieldProblem[];
   readonly retryAfterSeconds: number | null;
@@ -168,7 +168,7 @@ export class ApprovalUsedError extends CountersignError {
   }
 }
 
-/** Somebody has taken the approval back. Nothing ran. Stop and report, and don't ask again by yourself. */
+/** The approval was taken back. Nothing ran. Stop and report, and don't ask again by yourself. */
 export class ApprovalRevokedError extends CountersignError {
   override readonly name = "ApprovalRevokedError";
   constructor() {
@@ -185,8 +185,8 @@ export class AgentFrozenError extends CountersignError {
 }
 
 /**
- * Another run has claimed the approval: it is running, has run, or ended before it could attest. Nothing ran here. Look
- * at what the action acts on before you ask a human again.
+ * Thrown if another run has claimed the approval: it is running, has run, or ended before it could attest. Nothing ran here.
+ * Look at what the action acts on before you ask a human again.
  */
 export class ApprovalClaimedError extends CountersignError {
   override readonly name = "ApprovalClaimedError";

@@ -11,7 +11,7 @@ import { ApiError, ConnectionError, CountersignError } from "./errors";
 export interface Runtime {
   /** Rejects with the signal's reason as soon as it is aborted. */
   sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
-  /** At least 0 and below 1. */
+  /** Returns a number of at least 0 and below 1. */
   random: () => number;
   randomUuid: () => string;
   now: () => Date;
@@ -19,7 +19,7 @@ export interface Runtime {
 
 export interface Service extends Runtime {
   fetch: (url: string, init: RequestInit) => Promise<Response>;
-  /** Without a slash at its end. */
+  /** URL without a slash at its end. */
   baseUrl: string;
   apiKey: string | undefined;
 }
@@ -32,14 +32,14 @@ export interface Call {
   /** The service does it once without a key too. */
   isRepeatable?: boolean;
   signal?: AbortSignal | undefined;
-  /** How often at most, with the first time. */
+  /** Most attempts, including the first. */
   tries?: number;
 }
 
 interface Answered {
   text: string;
   retryAfterSeconds: number | null;
-  /** It is the stored answer to an earlier request. */
+  /** True for the stored answer to an earlier request. */
   isReplayed: boolean;
 }
 
@@ -124,7 +124,9 @@ async function sendOnce(service: Service, call: Call, init: RequestInit): Promis
   return { text, retryAfterSeconds, isReplayed: response.headers.get("idempotency-replayed") === "true" };
 }
 
-/** Once for all tries: whatever becomes of the body meanwhile, and what can't be written is no lost connection. */
+/**
+ * Serializes once for all attempts: the body may change meanwhile, and a body that can't be serialized is no lost connection.
+ */
 function writeRequest({ apiKey }: Service, { method, body, idempotencyKey }: Call): RequestInit {
   const headers = {
     accept: "application/json",

@@ -22,9 +22,9 @@ export interface AttestRequest {
   human_approver_hash?: string | null | undefined;
   /** Exactly as it was answered. */
   human_authorization?: JsonObject | null | undefined;
-  /** Which instance of the agent this is, and the number of its attestation. */
+  /** Instance of the agent, and the number of its attestation. */
   client?: { instance: string; sequence: number } | null | undefined;
-  /** By whose authority the agent acts: an attestation of this or another instance. */
+  /** Authority by which the agent acts: an attestation of this or another instance. */
   parent?: { id: string; payload_hash: string; origin: string } | null | undefined;
   /** W3C Trace Context */
   traceparent?: string | null | undefined;
@@ -124,7 +124,7 @@ export interface Attestation {
 /** The answer of POST /v1/attest/batch. */
 export interface AttestBatchAnswer {
   recorded: number;
-  /** In the order of the entries; a body with another status than 201 is a problem document. */
+  /** Results in the order of the entries; a body with another status than 201 is a problem document. */
   results: ({ status: 201; body: Attestation } | { status: number; body: object })[];
 }
 
@@ -149,7 +149,7 @@ export interface AgentIdentity {
   tool_manifest_hash: string | null;
   tools: string[] | null;
   tool_descriptions: Record<string, string> | null;
-  /** Since when its organization has it stopped. */
+  /** Time at which its organization stopped it. */
   frozen_at: string | null;
   created_at: string;
   updated_at: string;
@@ -165,7 +165,7 @@ export interface Amount {
   currency: string;
 }
 
-/** Who decided: the fields are those of `human_authorization.decided_by`. */
+/** The deciders: the fields are those of `human_authorization.decided_by`. */
 export type DecidedBy =
   | { kind: "people" }
   | { kind: "freeze" }
@@ -181,7 +181,7 @@ export type DecidedBy =
     }
   | { kind: "rule"; ruleset_hash: string; policy_ids: string[]; context_hash: string };
 
-/** At least one of tools and actions; all of max_amount, max_budget and currency, or none. */
+/** Needs at least one of tools and actions; all of max_amount, max_budget and currency, or none. */
 export interface GrantRequest {
   tools?: string[] | null | undefined;
   /** Exact, or a prefix that ends in `*`. */
@@ -231,7 +231,7 @@ export interface RuleDecision {
 export interface Details {
   /** True if the context shows everything that the action acts on, each value whole and under its own name. */
   complete: boolean;
-  /** By name of the context: what type the value has, of which it shows the JSON. */
+  /** Keyed by name of the context: type of the value whose JSON is shown. */
   types?: Record<string, "string" | "number" | "boolean"> | null | undefined;
 }
 
@@ -255,18 +255,18 @@ export interface AuthorizeRequest {
   inputs_hash?: string | null | undefined;
   /** World ID level; `none` only with `required_approvers`, whose passkeys then decide alone. */
   required_level?: RequiredLevel | "none" | null | undefined;
-  /** Only enrolled members of these groups decide, each person for one group and once. */
+  /** Groups whose enrolled members alone decide, each person for one group and once. */
   required_approvers?: { group: string; count: number }[] | null | undefined;
-  /** How long the approval can be used: 60–2,592,000; without it there is no end. */
+  /** Seconds for which the approval can be used: 60–2,592,000; without it there is no end. */
   usable_for_seconds?: number | null | undefined;
   /** Distinct humans, 1–10, default 1. */
   approvals_required?: number | null | undefined;
-  /** Nobody can decide without the confirmation code: the page asks for it and never shows it. */
+  /** Requires the confirmation code for any decision: the page asks for it and never shows it. */
   require_code?: boolean | null | undefined;
   /** Names or ids of your organization's approvers and groups, who get the link by email. Default: its default group. */
   approvers?: string[] | null | undefined;
   callback_url?: string | null | undefined;
-  /** Who or what in your organization asks; the approval page shows it as your word. */
+  /** The person or system in your organization that asks; the approval page shows it as your word. */
   requester?: string | null | undefined;
 }
 
@@ -285,7 +285,7 @@ interface AuthorizationCommon {
   require_code: boolean;
   created_at: string;
   expires_at: string;
-  /** Anything but production is a TEST. */
+  /** Environment; anything but production is a TEST. */
   environment: "production" | "staging" | "local";
 }
 
@@ -310,7 +310,7 @@ interface AuthorizationOwned {
   context_salt: string;
   agent_name: string | null;
   organization_name: string | null;
-  /** Who asked, as the approval page shows it; null after an erasure. */
+  /** The requester, as the approval page shows it; null after an erasure. */
   requested_by: RequestedBy | null;
   /** The approval page shows the same. */
   confirmation_code: string;
@@ -328,9 +328,9 @@ export interface AuthorizationRequest extends AuthorizationCommon, Authorization
   /** Set if it was decided at once, by a standing approval or a rule. */
   decided_by: DecidedBy | null;
   denial_reason: string | null;
-  /** How many people get the link by email. */
+  /** Number of people who get the link by email. */
   notified: number;
-  /** With a run: the approval that was given at once, and claimed for it. */
+  /** Set with a run: the approval that was given at once, and claimed for it. */
   claimed?: AuthorizationState | undefined;
 }
 
@@ -355,11 +355,11 @@ export interface AuthorizationState extends AuthorizationCommon, Partial<Undefin
       }
     | null
     | undefined;
-  /** Since when the approval is taken back. */
+  /** Time at which the approval was taken back. */
   revoked_at: string | null;
-  /** It is null until somebody has decided. */
+  /** Null until somebody has decided. */
   decided_by: DecidedBy | null;
-  /** When the approval ends; null without an end. */
+  /** End of the approval; null without one. */
   usable_until: string | null;
   used_at: string | null;
   approvals: { required: number; given: number };
@@ -370,7 +370,7 @@ export interface AuthorizationState extends AuthorizationCommon, Partial<Undefin
   guidance?: string | undefined;
   human_authorization?: JsonObject | undefined;
   attestation_id?: string | null | undefined;
-  /** Since when one run has the approval, and which: see `claim`. */
+  /** Time at which a run took the approval, and which one: see `claim`. */
   claimed_at?: string | null | undefined;
   run?: string | null | undefined;
   rules?: RuleDecision | null | undefined;
@@ -389,7 +389,7 @@ type Undefinable<Fields> = { [Name in keyof Fields]: Fields[Name] | undefined };
 export interface VerifyOptions {
   /** Keys that reached you another way, or earlier, than the receipt. Without any the service vouches for itself. */
   keys?: TrustedKeys | undefined;
-  /** For a presentation: whom it must have been made for, and the nonce that you chose. */
+  /** Checked of a presentation: whom it must have been made for, and the nonce that you chose. */
   audience?: string | undefined;
   nonce?: string | undefined;
   signal?: AbortSignal | undefined;
@@ -411,7 +411,7 @@ export interface TrustedKeys {
 export interface VerificationCheck {
   name: string;
   status: "pass" | "fail" | "not_applicable" | "not_run";
-  /** Why it did not pass, for programs. */
+  /** Reason why it did not pass, for programs. */
   reason?: string;
   detail: string;
 }
@@ -434,7 +434,7 @@ export interface Verification {
   /** Warnings of the file that lack the bytes to show them. */
   statedWarnings: string[];
   disclosed: { name: string; value: JsonValue }[];
-  /** When it was made, as others vouch for it. */
+  /** Bounds of its time, vouched for by others. */
   madeAfter: { timeMs: number; by: string[] } | null;
   madeBefore: { timeMs: number; by: string[] } | null;
   authorization: { ok: boolean; grade: string; grade_text: string; checks: VerificationCheck[] } | null;
@@ -452,7 +452,7 @@ export interface SignedStatement {
     timestamp: string;
     organization: string;
     is_public: boolean;
-    /** As the agent asked. */
+    /** Request as the agent sent it. */
     request: JsonObject;
     verdicts: {
       agent_authenticated: Verdict;

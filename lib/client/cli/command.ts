@@ -7,7 +7,7 @@ import { nodeMachine } from "./node-machine";
 import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
-/** By the bundler. */
+/** Defined by the bundler. */
 declare const HOOK_PROGRAMS: Readonly<Record<string, string>>;
 
 endIfUnread();

@@ -16,9 +16,9 @@ export interface Received {
 }
 
 export interface WebhookReceiver {
-  /** On this machine. */
+  /** URL on this machine. */
   url: string;
-  /** Somebody wants the program to end. */
+  /** Resolves when somebody wants the program to end. */
   stopped: Promise<void>;
   close(): Promise<void>;
 }
@@ -135,7 +135,7 @@ export const flagOptions = [
   "ndjson",
   "all-or-nothing",
 ] as const;
-/** Without a value: every tool. */
+/** Options whose value may be left out, which means every tool. */
 export const optionalOptions = ["record"] as const satisfies readonly ValuedOption[];
 export type ValuedOption = (typeof valuedOptions)[number];
 export type FlagOption = (typeof flagOptions)[number];
@@ -161,7 +161,7 @@ export function requireKey({ io }: Command): void {
   if (io.apiKey === undefined) throw new UsageError("set COUNTERSIGN_API_KEY to an API key");
 }
 
-/** As many words as there are places, or a usage error that names the places. */
+/** Returns as many words as there are places, or throws a usage error that names the places. */
 export function requireWords({ words }: Command, ...places: string[]): string[] {
   if (words.length !== places.length)
     throw new UsageError(`expected ${places.map((place) => `<${place}>`).join(" ") || "no more words"}`);
@@ -202,7 +202,7 @@ export async function readAgentKey({ io, line }: Command): Promise<string | unde
   return file === undefined ? undefined : readText(io, file);
 }
 
-/** With --json the answer as it came; else its facts, each on a line. What came from elsewhere is made visible. */
+/** Prints the answer unchanged with --json, else its facts, each on a line, with hidden characters of others made visible. */
 export function printResult({ io, line }: Command, answer: object, title: string, facts: Facts): void {
   if (line.flags.has("json")) io.print(`${JSON.stringify(answer, null, 2)}\n`);
   else io.print(formatFacts(title, facts));
@@ -411,15 +411,15 @@ export interface Machine {
   nodePath: string;
   home: string;
   platform: string;
-  /** This process's folder, and those that the agent names in the environment. */
+  /** Folder of this process, and folders that the agent names in the environment. */
   workingFolders: readonly string[];
   readVariable(name: string): string | undefined;
   absolute(path: string): string;
-  /** Also true for the folder itself. Links are followed. */
+  /** True also for the folder itself. Links are followed. */
   isInside(path: string, folder: string): Promise<boolean>;
   /** The repository that the path is in; null if it is in none. */
   findProject(path: string): Promise<string | null>;
-  /** Who may do what with the file, as chmod(1) writes it; null if there is none. */
+  /** File mode, as chmod(1) writes it; null if there is no file. */
   readMode(path: string): Promise<number | null>;
   writeFile(path: string, text: string | Uint8Array, modes: Modes): Promise<void>;
   /** Throws if no file can be put there. Changes nothing. */
@@ -433,13 +433,13 @@ export interface Machine {
   /** Puts a file there as a whole, and makes its folder. False if there is something already, which stays. */
   createWhole(path: string, text: string, modes: Modes): Promise<boolean>;
   append(path: string, text: string, modes: Modes): Promise<void>;
-  /** In no order; none if the folder isn't there. */
+  /** Names in no order; empty if the folder isn't there. */
   listNames(folder: string): Promise<string[]>;
   /** Process numbers are of this machine. */
   host: string;
   processId: number;
   isRunning(processId: number): boolean;
-  /** For every user of the machine to write in. */
+  /** Makes a folder that every user of the machine can write to. */
   makeSharedFolder(path: string): Promise<void>;
   remove(path: string): Promise<void>;
   randomHex(bytes: number): string;

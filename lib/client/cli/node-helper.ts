@@ -176,7 +176,7 @@ async function listenForRelays(io: ClientIo, handle: (asked: Asked) => Promise<n
   await chmod(own, 0o600);
   await rename(own, file);
   const { ino } = await stat(file);
-  // Its folder or its program was removed: nobody reaches it any more, or should.
+  // Ends when its folder or program was removed: nobody reaches it any more, or should.
   const watch = setInterval(() => {
     Promise.all([stat(file), versionOf(program)]).then(
       ([now, found]) => (now.ino !== ino || found !== version) && end(),
@@ -309,7 +309,7 @@ function readLoosely(stdin: Uint8Array): Record<string, unknown> {
 
 const tokenVariable = "COUNTERSIGN_HOOK_TOKEN";
 
-/** Until it is idle, ended, or the agent that it starts has ended. */
+/** Serves until idle, stopped, or the agent that it starts has ended. */
 export async function serve(command: Command): Promise<void> {
   const { io, words } = command;
   const port = readCount(command, "port");
@@ -335,14 +335,14 @@ export async function serve(command: Command): Promise<void> {
   await close();
 }
 
-/** For a service that the user's session starts: the agent's environment takes the token from there. */
+/** Publishes the token for a service that the user's session starts: the agent's environment takes it from there. */
 async function publishToken({ io }: Command, port: number, token: string): Promise<void> {
   const file = `${io.machine.home}/.countersign/run/token-${port}`;
   await io.machine.writeFile(file, `${token}\n`, { file: 0o600, folder: 0o700 });
   io.tell(`Listening on 127.0.0.1:${port}. Start the agent with ${tokenVariable}="$(cat ${file})"\n`);
 }
 
-/** Its environment alone has the token. */
+/** Starts the agent, whose environment alone has the token. */
 function runAgent([program = "", ...args]: readonly string[], token: string): Promise<number> {
   return new Promise((resolve, reject) => {
     // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings

@@ -79,7 +79,7 @@ async function replaceFile(file: string, text: string | Uint8Array, modes: Modes
   await makeFolder(path.dirname(target), modes.folder);
   const fresh = `${target}.${randomBytes(6).toString("hex")}`;
   fs.writeFileSync(fresh, text, { flag: "wx", mode: modes.file });
-  // Whatever the process's umask takes away.
+  // Sets the mode despite the process's umask.
   fs.chmodSync(fresh, modes.file);
   fs.renameSync(fresh, target);
 }
@@ -108,7 +108,7 @@ async function append(file: string, text: string, modes: Modes): Promise<void> {
   await files.appendFile(file, text, { mode: modes.file });
 }
 
-/** Also true for another user's process. */
+/** True also for another user's process. */
 function isRunning(processId: number): boolean {
   try {
     process.kill(processId, 0);
@@ -143,13 +143,13 @@ async function runShell(line: string, stdin: string, folder: string, ms: number)
   });
 }
 
-/** Some agents start hooks in sessions without a terminal; theirs is then that of a process above. */
+/** Finds the terminal of a process above if the hook's session has none, as some agents start it. */
 async function findTerminal(processId: number): Promise<string | null> {
   // biome-ignore lint/style/noRestrictedImports: as above; only a call that waits for a human needs it
   const { execFile } = await import("node:child_process");
   const limits = { maxBuffer: maxListed, timeout: 2_000 };
   const listed = await new Promise<string>((resolve) => {
-    // By its path: an agent may write to a folder of PATH, such as a project's node_modules/.bin.
+    // Called by its path: an agent may write to a folder of PATH, such as a project's node_modules/.bin.
     execFile("/bin/ps", ["-A", "-o", "pid=,ppid=,tty="], limits, (_error, out) => resolve(out));
   });
   const processes = new Map(
@@ -165,7 +165,7 @@ async function findTerminal(processId: number): Promise<string | null> {
   return found === undefined ? null : `/dev/${found.terminal}`;
 }
 
-/** In one write where there is room for it, so that it isn't between two parts of the agent's own. */
+/** Writes at once if there is room for it, so that it isn't between two parts of the agent's own. */
 async function write(terminal: string, text: string): Promise<void> {
   const { O_WRONLY, O_NOCTTY, O_NONBLOCK } = constants;
   const opened = await files.open(terminal, O_WRONLY | O_NOCTTY | O_NONBLOCK).catch(() => null);

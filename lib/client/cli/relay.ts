@@ -124,7 +124,7 @@ function askHelper(path: string, stdin: Buffer): Promise<number | null> {
   });
 }
 
-/** It outlives this call. */
+/** Starts a helper that outlives this call. */
 async function startHelper(): Promise<void> {
   // biome-ignore lint/style/noRestrictedImports: as above
   const { spawn } = await import("node:child_process");

@@ -23,7 +23,7 @@ export type Interrupted = Pick<
 >;
 
 export interface GraphAction extends Description {
-  /** Which call of the thread this is, for example the id of the tool call. */
+  /** Identifies a call of the thread, for example by the tool call's id. */
   callId: string;
 }
 

@@ -72,7 +72,7 @@ function createExecute<Input, Output>(gate: ToolGate<Input>, run: RunTool<Input,
   };
 }
 
-/** Without it two calls could share one approval. */
+/** Rejects calls without an id: two could share one approval. */
 function requireCallId(callId: string | undefined): string {
   if (!callId) throw new TypeError("the SDK names no tool call");
   return callId;

@@ -82,7 +82,7 @@ export function requireAttestable(
   if (agentKey !== undefined) readAgentKey(agentKey);
 }
 
-/** Not behind an odd number of backslashes, where it is text. */
+/** Matches unless behind an odd number of backslashes, where it is text. */
 const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/;
 
 function requireFit(name: string, value: unknown): void {
@@ -91,12 +91,12 @@ function requireFit(name: string, value: unknown): void {
   const [isFit, expected] = limits[name];
   if (!isFit(value)) throw new TypeError(`attestation: ${name} must be ${expected}`);
   if (escapedNul.test(text)) throw new TypeError(`attestation: ${name} must not contain U+0000`);
-  // In text the quotes would be escaped.
+  // Quotes inside text would be escaped.
   if (text.includes('"__proto__":'))
     throw new TypeError(`attestation: ${name} must not contain the name __proto__`);
 }
 
-/** Without them two calls could share one approval. */
+/** Requires both: without them two calls could share one approval. */
 export function requireIds(ids: { runId: string; callId: string }): void {
   for (const [name, id] of Object.entries<string | null | undefined>(ids))
     if (id === undefined || id === null || id === "") throw new TypeError(`${name} is missing`);

@@ -60,7 +60,7 @@ it("runs once in three processes at once", async () => {
   await writeFile(inFolder("thrice"), "");
   const outs = Promise.all([1, 2, 3].map(() => start("thrice", "ends")));
   const { requestId } = await openNext(test, key, "thrice");
-  // Whoever begins after the attestation asks a new question.
+  // A call that begins after the attestation asks a new question.
   const readAsked = () => readFile(inFolder("thrice-asked"), "utf8").catch(() => "");
   await vi.waitUntil(async () => (await readAsked()).length === 3 * "asked\n".length, { timeout: 60_000 });
   await approveUnproven(test, requestId);

@@ -41,11 +41,11 @@ import {
 } from "./gate-checks";
 import { amendInputs, showInputs } from "./shown-inputs";
 
-/* Attests a run on an approval: as it ended, and whatever happened to the approval meanwhile. */
+/* Attests a run on an approval: its outcome, whatever happened to the approval meanwhile. */
 
 /**
- * How an action ended, as `outcome` in the metadata of its attestation: `failed` may have done half of it, `started` goes
- * on in the background, and `unknown` is what nobody told.
+ * Outcome of an action, as `outcome` in the metadata of its attestation: `failed` may have done half of it, `started` goes on
+ * in the background, and `unknown` is what nobody told.
  */
 export type Outcome = "completed" | "failed" | "started" | "unknown";
 
@@ -92,7 +92,7 @@ export function readOutcome(result: unknown): Outcome {
   }
 }
 
-/** Not aborted by the action's signal: it has run. */
+/** Ignores the action's abort signal: it has run. */
 export async function attestRun(
   service: Service,
   action: GatedAction,
@@ -218,7 +218,7 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "det
   onQuestion?: WaitOptions["onQuestion"];
   /** False: throw if it isn't decided yet, instead of waiting. For runs that end while a human decides. */
   wait?: boolean | undefined;
-  /** Once it is aborted nothing runs, and the request is cancelled. */
+  /** Aborting it prevents the run and cancels the request. */
   signal?: AbortSignal | undefined;
 }
 
@@ -234,9 +234,9 @@ export interface Gated<Result> {
   authorization: ApprovedAuthorization;
 }
 
-/** By key: calls under way, and what is left to do for an action that ran and is not attested yet. */
+/** Keyed by call: calls under way, and what is left to do for an action that ran and is not attested yet. */
 export class GateMemory {
-  /** Told apart from every other process, and every other client in this one, that gates the same call. */
+  /** Distinguishes this client from every other one, in any process, that gates the same call. */
   clientId: string | undefined;
   readonly running = new Map<string, Promise<unknown>>();
   readonly unattested = new Map<string, () => Promise<unknown>>();
@@ -283,7 +283,7 @@ async function runApproved<Inputs, Result>(
   const approval = { requestId: authorization.request_id, key: claimed.key };
   const [ended] = await Promise.allSettled([(async () => requireRun(await run(copy, approval)))()]);
   if (ended.status === "rejected" && isPause(ended.reason)) throw ended.reason;
-  // From here on a call with this key must not run the action, whatever becomes of the attestation.
+  // A call with this key must not run the action from here on, whatever becomes of the attestation.
   const finish = async () => {
     const attestation =
       ended.status === "rejected"
@@ -335,7 +335,7 @@ async function waitForClaim<Inputs>(
     return { ...confirmed, key };
   } catch (error) {
     if (!signal?.aborted) throw error;
-    // So that people don't approve what can't run any more. If it was decided meanwhile, there is nothing to cancel.
+    // Keeps people from approving what can't run any more. A request decided meanwhile needs no cancelling.
     const limit = AbortSignal.timeout(graceMs);
     if (requestId !== "") await cancelLatest(service, requestId, limit).catch(() => undefined);
     throw signal.reason;
@@ -355,7 +355,7 @@ export async function cancelLatest(service: Service, requestId: string, signal: 
   }
 }
 
-/** How long a request that is on its way may still arrive, so that it can be cancelled. */
+/** Milliseconds that a request under way may take to arrive, so that it can be cancelled. */
 const graceMs = 5_000;
 
 function endLater(service: Service, signal: AbortSignal, over: AbortSignal): AbortSignal {

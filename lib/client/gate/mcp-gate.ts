@@ -76,7 +76,7 @@ interface Call {
   tool: string;
   input: JsonObject;
   ended: AbortController;
-  /** Nothing waits for its answer any more. */
+  /** True once nothing waits for its answer. */
   isGone: boolean;
   /** The client was asked for something, and goes on in a message with this state. Until then nothing can be told to it. */
   round: { state: string; goOn(message: McpMessage): void } | null;
@@ -88,7 +88,7 @@ const memberOf = (value: JsonValue | undefined, ...names: string[]): JsonValue |
     value,
   );
 
-/** Everything about a tool by which a model or a person decides to call it. */
+/** Hashes everything about a tool by which a model or a person decides to call it. */
 const hashTool = ({ _meta, icons, ...tool }: JsonObject) => canonicalHash(tool);
 
 export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
@@ -101,7 +101,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   /** Requests of the gate's own, to either side. */
   const own = new Map<Id, (answer: McpMessage) => void>();
   const calls = new Map<Id, Call>();
-  /** By states that the client sends back. */
+  /** Keyed by states that the client sends back. */
   const rounds = new Map<string, Call>();
   const equal = new Map<string, Set<number>>();
   const working = new Map<Promise<void>, Call>();
@@ -142,7 +142,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   const refuse = (call: Call, text: string) =>
     answer(call, { content: [{ type: "text", text }], isError: true });
 
-  /* Tools as the server describes them now. */
+  /* Tools in the server's current description. */
 
   async function findTool({ tool, params }: Call): Promise<JsonObject | null> {
     const _meta = Object.fromEntries(
@@ -359,7 +359,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     });
   }
 
-  /** Until the server has ended: it may ask the client for more in between. */
+  /** Runs until the server has ended: it may ask the client for more in between. */
   async function runCall(call: Call, copy: JsonObject): Promise<JsonObject> {
     const { requestState: _state, inputResponses: _responses, ...first } = call.params;
     let params: JsonObject = { ...first, arguments: copy };
@@ -439,7 +439,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       if (method === "initialize")
         opensLinks = memberOf(params, "capabilities", "elicitation", "url") !== undefined;
       if (method === "tools/call" && id !== undefined) return void readCall(message);
-      // Nobody would get its answer, but some server may run it.
+      // Refuses what some server may run without anybody getting the answer.
       if (method === "tools/call")
         return void tell("Not passed on: a call of a tool that asks for no answer.\n");
       if (method === "tools/list" && id !== undefined) passed.set(id, judgeList);

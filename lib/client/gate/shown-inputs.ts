@@ -74,7 +74,7 @@ interface Field {
   type: DetailType | "null" | undefined;
 }
 
-/** Each member under its name; none if they have no names that fit. */
+/** Each member under its name; empty if they have no names that fit. */
 function listFields(inputs: unknown): Field[] {
   const fields = isJsonObject(inputs) ? Object.entries(inputs) : [];
   const fits = ([name]: [string, unknown]) => name !== "" && [...name].length <= maxFieldLength;

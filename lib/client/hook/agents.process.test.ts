@@ -21,7 +21,7 @@ const inFolder = (file: string) => path.join(folder, "node_modules", file);
 interface Model {
   url: string;
   command: string;
-  /** It wants to leave Codex's sandbox. */
+  /** True to leave Codex's sandbox. */
   isEscalating: boolean;
   close(): void;
 }
@@ -184,7 +184,7 @@ interface Tried {
   dialect: DialectName;
   program: string;
   argv: string[];
-  /** Its settings beside ours, and variables that lead it to the model. */
+  /** Settings beside ours, and variables that lead it to the model. */
   files(url: string, work: string): Record<string, object | string>;
   env(url: string): Record<string, string>;
   outcome: string;

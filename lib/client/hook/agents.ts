@@ -19,7 +19,7 @@ export interface Answer {
   permission: "allow" | "deny" | "defer";
   /** The model reads it. */
   reason: string;
-  /** Only the user reads it. */
+  /** Text for the user alone. */
   message?: string | undefined;
   /** The approved input: agents that take it run this, whatever other hooks have made of the call before. */
   input?: JsonValue | undefined;
@@ -55,7 +55,7 @@ export interface Agent {
   subagents: "yes" | "no" | "not known";
   /** Outcomes that it tells, in words. */
   tells: string;
-  /** Where its user sees a waiting call: title, link and code. */
+  /** The place where its user sees a waiting call: title, link and code. */
   shows: string;
 
   members: Members;
@@ -64,9 +64,9 @@ export interface Agent {
   after: Readonly<Record<string, Outcome | ReadOutcome>>;
   /** Event of a turn's end. Its hook must not hold the agent up: exit code 2 would make it go on instead of stopping. */
   end?: string;
-  /** Event of its own question to its user, whether a call may run. It doesn't say the call's number. */
+  /** Event of its own question to its user, whether a call may run; the call's id is missing. */
   prompt?: string;
-  /** Some calls end without an event: they are attested at the turn's end. */
+  /** Set if some calls end without an event: they are attested at the turn's end. */
   forgetsCalls?: true;
   canDefer?: true;
   /** True if it runs the input of an answer, once checked by the tool's schema: then a human can change it. */
@@ -74,14 +74,14 @@ export interface Agent {
   /** Paths in its results, or a pattern in their text, of its own name for what goes on in the background. */
   task?: readonly string[] | RegExp;
   answer(answer: Answer): object | null;
-  /** Where no opinion would block a call that nobody has to be asked about. */
+  /** Answer without an opinion, where none at all would block a call that nobody has to be asked about. */
   silence?: object;
   /** Message to the user after an action. */
   note?(message: string): object;
-  /** For standard output if the hook fails before a call, of an agent that doesn't read standard error. */
+  /** Standard output of a hook that fails before a call, for an agent that doesn't read standard error. */
   failure?(reason: string): object;
 
-  /** Each of these runs a command: a pattern for one is a pattern for all. */
+  /** Tools that run a command: a pattern for one is a pattern for all. */
   shells: readonly string[];
   /** Names from older versions. */
   formerShells?: readonly string[];
@@ -89,22 +89,22 @@ export interface Agent {
   /** Name of an MCP server's tool. */
   mcp: string;
 
-  /** In the user's home. */
+  /** File in the user's home. */
   ofUser: string;
   /** Settings of the whole machine, for all of its users, who can't change them; null if it has none. */
   ofMachine: { linux: string; darwin: string } | null;
-  /** In a project and its user's own, which can add hooks for the same events. */
+  /** Files in a project, which its users can add hooks for the same events to. */
   ofProject: readonly string[];
   fresh: JsonObject;
   /** Entry of an event in its settings. `waiting`: folder of --output, for an agent that says something while a hook runs. */
   write(command: string, timeoutSeconds: number, isBefore: boolean, waiting?: string): JsonObject;
-  /** Its settings are in TOML, a table for each hook. */
+  /** Set if its settings are in TOML, a table for each hook. */
   isToml?: true;
   /** Text of the settings, if they are a program that the agent loads. */
   plugin?(command: readonly string[]): string;
   /** Place of a status line's command in its settings, or in a file of its own in the user's home. */
   statusLine?: { path: readonly string[]; file?: string };
-  /** Its events don't say which they are: the installed command does. */
+  /** Set if its events don't name themselves: the installed command does. */
   isNameless?: true;
   /** A thing to know after the installation. */
   hint?: string;
@@ -160,7 +160,7 @@ const readCopilotOutcome: ReadOutcome = ({ tool, input, results: { toolResult: r
 const readGeminiOutcome: ReadOutcome = ({ tool, input, results: { tool_response: response } }) => {
   if ((readPath(response, "error") ?? null) !== null) return "failed";
   if (!agents.gemini.shells.includes(tool)) return "completed";
-  // Since 0.61 what a tool has put out is between two tags.
+  // Since 0.61 a tool's output is between two tags.
   const text = readText(readPath(response, "llmContent"))
     .replace(/^<untrusted_context>\n/, "")
     .replace(/\n<\/untrusted_context>\s*$/, "");
@@ -226,7 +226,7 @@ export function readTask({ task }: Agent, { tool_response: response }: JsonObjec
 
 const answerHookSpecific = ({ permission, reason, message, input }: Answer) => ({
   hookSpecificOutput: {
-    // Without it the whole object is ignored, and the tool runs.
+    // Required: without it the whole object is ignored, and the tool runs.
     hookEventName: "PreToolUse",
     permissionDecision: permission,
     permissionDecisionReason: reason,
@@ -285,7 +285,7 @@ const rows = {
   claude: {
     name: "Claude Code",
     tried: "2.1.332",
-    // By `onFailure`, which it reads since 2.1.295.
+    // Set through `onFailure`, which it reads since 2.1.295.
     fates: ["blocked", "blocked", "blocked"],
     subagents: "yes",
     tells: "completed, failed or started, and that a background command ended",
@@ -489,7 +489,7 @@ const rows = {
     },
     ofProject: [".cursor/hooks.json"],
     fresh: { version: 1 },
-    // It blocks on a crash, a time-out and rubbish by it.
+    // Set `failClosed`: it blocks on a crash, a time-out and rubbish.
     write: (command, timeout, isBefore) => ({ command, timeout, ...(isBefore && { failClosed: true }) }),
     hint: "Cursor ignores an allow of a hook: its own prompt may come as well.",
   },
@@ -522,14 +522,14 @@ const rows = {
     ofProject: [".qwen/settings.json"],
     statusLine: { path: ["ui", "statusLine"] },
     fresh: {},
-    // From 1000 on it would take the number for milliseconds.
+    // Timeouts from 1000 on would be read as milliseconds.
     write: (command, timeout) => writeNested(command, timeout < 1_000 ? timeout : timeout * 1_000),
   },
-  /** Its package's own documents: vibe/core/skills/builtins/vibe.py */
+  /** Source: vibe/core/skills/builtins/vibe.py, the package's own documents. */
   vibe: {
     name: "Mistral Vibe",
     tried: "3.0.2",
-    // By `strict`.
+    // Set through `strict`.
     fates: ["blocked", "blocked", "blocked"],
     subagents: "not known",
     tells: "completed or failed; of a shell by its exit code",

@@ -1,4 +1,4 @@
-/** One call of a tool, and its request: the processes before and after the call find the same one. */
+/** A tool's call and its request: the processes before and after the call find the same one. */
 
 import { attest } from "#lib/client/api/attest";
 import {
@@ -199,7 +199,7 @@ async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
 
 const cancelTimeoutMs = 5_000;
 
-/** So that people don't approve what can't run any more. If it doesn't work, the request expires. */
+/** Keeps people from approving what can't run any more. If cancelling fails, the request expires. */
 async function cancel({ service }: Hook, requestId: string): Promise<void> {
   await cancelLatest(service, requestId, AbortSignal.timeout(cancelTimeoutMs)).catch(() => undefined);
 }
@@ -216,7 +216,7 @@ export async function openHook(command: Command, call: ToolCall): Promise<Hook> 
   };
 }
 
-/* After a call: what ran is attested, with the approval that it had or without. */
+/* Attests, after a call, what ran, with its approval or without. */
 
 /** The tool has run, whether or not it has failed. Whatever is wrong here can only be said. */
 export async function attestCall(
@@ -227,7 +227,7 @@ export async function attestCall(
 ): Promise<void> {
   const inputs_hash = sealInputs(call.input).hash;
   const note = await findNote(command, call.sessionId, call.callId);
-  // Another hook may have made something else of a call that was approved.
+  // Another hook may have rewritten a call that was approved.
   const isRewritten = note !== null && note.inputs_hash !== inputs_hash;
   if (!isRewritten && !needsHuman(reach.ask, call.tool, call.input)) {
     if (isRecorded(reach, call)) await recordCall(command, agent, call);
@@ -296,7 +296,7 @@ export async function attestEnd(command: Command, agent: Agent, end: TurnEnd): P
   if (running !== null) await recordEnds(command, endedSession, running);
 }
 
-/** Some agents tell nothing of a call of an MCP server that failed, so that nobody knows how it ended. */
+/** Attests calls of an MCP server that failed and of whose end the agent tells nothing. */
 async function attestForgotten(command: Command, sessionId: string, ended?: string): Promise<void> {
   for (const note of await listNotes(command, sessionId)) {
     if (ended !== undefined && note.call_id !== ended) continue;
@@ -360,9 +360,9 @@ async function attestRevoked(
   command.io.tell(`Attested without its approval, which was taken back: ${public_url}\n`);
 }
 
-/* Before a call: a human is asked, and the call is allowed, denied or deferred. However it ends, nothing is left behind. */
+/* Asks a human before a call, which is then allowed, denied or deferred. No end of it leaves anything behind. */
 
-/** How long a request that is on its way may still arrive, so that it can be cancelled. */
+/** Milliseconds that a request under way may take to arrive, so that it can be cancelled. */
 const graceMs = 5_000;
 /** Link and code decide: only the hook's user may read them. */
 const forOneself = { file: 0o600, folder: 0o700 };
@@ -400,7 +400,7 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
   });
   const { title = hook.call.tool } = describeToolCall(hook.call.tool, hook.call.input);
   const { confirmation_code, approval_url } = asked.request;
-  // In one line: Qwen Code shows two of a status line.
+  // One line: Qwen Code shows two of a status line.
   const summary = `Countersign ${confirmation_code} ${approval_url} ${title}`;
   const describeWaiting = () => formatFacts(summary, toFacts(asked.request));
   let isDeferred = false;
@@ -464,12 +464,12 @@ async function waitForHuman(
       request_id,
       inputs_hash: approved.authorization.inputs_hash ?? "",
     }));
-  // Its end would pass for the first call's, and not be attested.
+  // A repeat's end would pass for the first call's, and not be attested.
   if (isRepeat && !isNoted)
     throw new CountersignError(
       "Not run: the agent repeats a call's number, and no note can tell the two apart.",
     );
-  // After it has run, its arguments are those of no request.
+  // Arguments that were changed are those of no request once it has run.
   if (approved.authorization.amends && !isNoted)
     throw new CountersignError("Not run: a human changed this call, and no note can say so after it.");
   signal.throwIfAborted();
@@ -527,7 +527,7 @@ function denyLate({ timeoutSeconds, isDeferring }: Hook): Answer {
 export const deferringElsewhere =
   "--defer defers calls of claude -p and the Agent SDK. In a terminal or a subagent, a call that nobody has decided in time is denied.";
 
-/** One file for each waiting call, so that none of them overwrites or removes another's. */
+/** Finds a file for each waiting call, so that none of them overwrites or removes another's. */
 function findShownFile({ command: { line } }: Hook, { request }: Asked): string | undefined {
   const folder = single(line, "output");
   return folder === undefined ? undefined : `${folder}/${encodeURIComponent(request.request_id)}.txt`;
@@ -538,9 +538,9 @@ const notify = (text: string) => `\x1b]9;${toVisibleText(text)}\x07`;
 const [keepTitle, formerTitle] = ["\x1b[22;0t", "\x1b[23;0t"];
 
 /**
- * For an agent that shows nothing of a running hook: the window's title, which is taken back, and a notification. A terminal
- * keeps its titles in a stack: where several calls wait, the first to end takes back the title of the last. So each call has a
- * file with its title, and what ends shows that of one that still waits.
+ * Announces a waiting call where the agent shows nothing of a running hook: by the window's title, which is restored, and a
+ * notification. A terminal keeps its titles in a stack: where several calls wait, the first to end restores the title of the
+ * last. So each call has a file with its title, and a call that ends shows that of one that still waits.
  */
 async function announce(
   { io: { machine, readFile } }: Command,
@@ -550,7 +550,7 @@ async function announce(
 ): Promise<() => Promise<void>> {
   const folder = `${machine.home}/.countersign/titles/${encodeURIComponent(path)}`;
   const own = `${machine.processId}-${encodeURIComponent(id)}`;
-  // Without a place for it, the title is shown as long as no other call ends.
+  // Without the file, the title stays as long as no other call ends.
   await machine.writeFile(`${folder}/${own}`, summary, forOneself).catch(() => undefined);
   await write(`${keepTitle}${writeTitle(summary)}${notify(summary)}`);
   return async () => {

@@ -18,9 +18,9 @@ import { listCheckedShells } from "./tools";
 
 const checkFolder = /\/tmp\/countersign-check-[0-9a-f]{32}(?=\/ran)/;
 const pollMs = 250;
-/** Until a call that was not blocked after all has surely run. */
+/** Milliseconds after which a call that was not blocked after all has surely run. */
 const settleMs = 2_000;
-/** For the agent's other shells, once one has been blocked. */
+/** Seconds for the agent's other shells, once one has been blocked. */
 const othersSeconds = 60;
 const sayEverySeconds = 15;
 const serviceTimeoutMs = 10_000;
@@ -58,7 +58,7 @@ async function belongsToInstaller(machine: Machine, folder: string): Promise<boo
   return owner !== null && owner === (await machine.readOwner(machine.programPath ?? ""));
 }
 
-/** Nothing else of what the service answers about the key: the agent can read the answer. */
+/** Reads nothing else of what the service answers about the key: the agent can read the output. */
 async function readScopes(openService: () => Promise<Service>): Promise<JsonObject> {
   const signal = AbortSignal.timeout(serviceTimeoutMs);
   const info = await send<JsonObject>(await openService(), {

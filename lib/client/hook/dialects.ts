@@ -218,7 +218,7 @@ function readGlob(glob: string): Matches {
   };
 }
 
-/** Without patterns, every call does. */
+/** True for every call without patterns. */
 export function needsHuman(patterns: readonly ToolPattern[], tool: string, input: JsonValue): boolean {
   if (patterns.length === 0) return true;
   const texts = listTexts(input).flatMap(splitParts);
@@ -236,7 +236,7 @@ export function listTexts(value: JsonValue): string[] {
 const listMembers = (value: JsonValue) =>
   typeof value === "object" && value !== null ? Object.values(value) : [];
 
-/** Each text once, or lists in lists would double them with every level. */
+/** Collects each text once: lists in lists would double them with every level. */
 const collectTexts = (value: JsonValue): string[] =>
   typeof value === "string" ? [value] : listMembers(value).flatMap(collectTexts);
 

@@ -102,7 +102,7 @@ interface Found {
   dialect: DialectName;
   name: string;
   file: string;
-  /** As its agent runs it. */
+  /** Output in the form that its agent reads. */
   text: string;
   line: string;
   isBefore: boolean;

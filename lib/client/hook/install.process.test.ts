@@ -55,7 +55,7 @@ const install = (argv: string[], cwd = home) =>
   });
 const readJson = async (...names: string[]) => JSON.parse(await readFile(inHome(...names), "utf8"));
 
-/** As an agent runs it: in its project, by a shell, with an environment that has no key. */
+/** Runs the hook as an agent does: in its project, by a shell, with an environment that has no key. */
 const runInstalled = (command: string, stdin: string, cwd = inHome("project")) =>
   new Promise<Ended>((resolve) => {
     const child = spawn("sh", ["-c", command], { cwd, env: { NODE_ENV: "test", HOME: home } });
@@ -653,7 +653,7 @@ describe("hook install --check", () => {
   const shell = (touch = "") => runInstalled(touch, "");
   const eventFor = (tool_name: string, touch = "") =>
     newCall(inHome("project"), touch).eventWith("PreToolUse", { tool_name });
-  /** As an agent that calls each of its shells. */
+  /** Calls each of its shells as an agent does. */
   const callAll = async (touches: Record<string, string>, hook = command) => {
     const ended: Ended[] = [];
     for (const [tool, touch] of Object.entries(touches))

@@ -38,14 +38,14 @@ import {
   writeHttp,
 } from "./settings";
 
-/** Both lie in one folder. */
+/** Programs that lie in one folder. */
 const hookPrograms = ["countersign-hook.cjs", "countersign-hook.mjs"];
 const ownOptions = ["to", "settings", "run-as", "url", "key-file", "port"] as const;
 const files: readonly ValuedOption[] = ["output", "agent-key"];
 const ownFlags: readonly FlagOption[] = ["system", "yes", "json"];
-/** How much later than the hook the agent gives up: the hook cancels its request in between. */
+/** Seconds by which the agent gives up later than the hook, which cancels its request in between. */
 const spareSeconds = 30;
-/** Whatever the installer's umask: a program that the agent's user can't read blocks nothing. */
+/** Modes that ignore the installer's umask: a program that the agent's user can't read blocks nothing. */
 const forAll = { file: 0o644, folder: 0o755 };
 
 interface Settings {
@@ -96,7 +96,7 @@ interface Programs {
   sign: "+" | "-";
 }
 
-/** Those that change. */
+/** Shows the settings that change. */
 function showChanges({ io }: Command, settings: readonly Settings[], { folder, names, sign }: Programs) {
   const changed = settings.filter(({ before, after }) => before !== after);
   for (const name of names) io.print(`${folder}/${name}\n${sign} the hook's program\n\n`);
@@ -261,7 +261,7 @@ Restart=on-failure
 WantedBy=default.target
 `;
 
-/** As systemd.service(5) reads a command line: with specifiers, variables and escapes also between quotes. */
+/** Quotes a word by systemd.service(5), where specifiers, variables and escapes also count between quotes. */
 const quoteForSystemd = (word: string) =>
   /^[\w@+=:,./-]+$/.test(word)
     ? word
@@ -328,7 +328,7 @@ async function requireOutside({ io: { machine } }: Command, path: string): Promi
   const project = await machine.findProject(path);
   if (project !== null) throw new UsageError(`${path} is in the repository ${project}: choose another place`);
   for (const folder of machine.workingFolders) {
-    // Somebody at home, or above it, isn't in a project.
+    // A folder at home, or above it, is no project.
     if (await machine.isInside(machine.home, folder)) continue;
     if (await machine.isInside(path, folder))
       throw new UsageError(`${path} is in the working folder ${folder}: choose another place`);
@@ -346,7 +346,7 @@ async function findChanged(io: ClientIo, folder: string): Promise<string[]> {
   return changed;
 }
 
-/** Which of the agent's tools ask nobody, and where `--defer` defers nothing. */
+/** Names the agent's tools that ask nobody, and cases in which `--defer` defers nothing. */
 function describeReach({ io, line }: Command): void {
   const dialect = readDialectName(single(line, "dialect"));
   const { ask, record, isAsking } = readReach({ io, line, words: [] }, dialect);
@@ -450,8 +450,8 @@ export async function uninstallHook(command: Command): Promise<void> {
 }
 
 /**
- * As sudoers(5) has it, where a backslash is read twice: by the file's reader, and by what compares arguments. A bare `*`
- * would allow any words, such as another --url.
+ * Escapes a word by sudoers(5), where a backslash is read twice: by the file's reader, and by what compares arguments. A bare
+ * `*` would allow any words, such as another --url.
  */
 const escapeForSudoers = (word: string) =>
   word.replaceAll("\\", String.raw`\\\\`).replace(/[,:=*?[\]#\s]/g, String.raw`\$&`);

@@ -1,4 +1,4 @@
-/** Which calls need a human. */
+/** Calls that need a human. */
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { UsageError } from "#lib/protocol/text/command-words";

@@ -26,7 +26,7 @@ const run = (event, show) =>
     child.stdin.on("error", () => undefined).end(JSON.stringify({ cwd: process.cwd(), ...event }));
   });
 
-/** Why a call must not run; null if it may. */
+/** Returns why a call must not run; null if it may. */
 async function refuse(event, show) {
   const { code, out, err } = await run({ event: "before", ...event }, show);
   if (code !== 0) return err.trim() || ${JSON.stringify("countersign: this hook failed. A call that waits for it does not run.")};

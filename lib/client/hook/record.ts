@@ -32,7 +32,7 @@ const awayMs = 30_000;
 const longestLockMs = 10 * 60_000;
 const maxTries = 100;
 
-/** One for each agent and service, whatever the key: a number follows the one before. */
+/** Opens the spool of an agent and a service, whatever the key: a number follows the one before. */
 export const openSpool = (io: ClientIo, baseUrl: string, agent: string): Spool => ({
   io,
   room: maxWaiting,
@@ -79,7 +79,7 @@ export async function keepRecord(spool: Spool, record: AttestRequest): Promise<b
     const lost = (await readIfThere(spool, lostFile))?.length ?? 0;
     const number = Math.max(sent, waiting.at(-1) ?? 0) + 1 + lost;
     if (!(await machine.createWhole(findShownFile(spool, number), text, forOneself))) continue;
-    // Another process's record of this number was made and sent in between.
+    // Skips a number whose record another process made and sent in between.
     if (number > (await readSent(spool))) {
       if (lost > 0) await machine.remove(lostFile);
       return true;
@@ -91,7 +91,7 @@ export async function keepRecord(spool: Spool, record: AttestRequest): Promise<b
 
 export interface Sent {
   sent: number;
-  /** Refused for what they are, in the service's words: they are kept in the file `refused`. */
+  /** Refusals of the records themselves, in the service's words: they are kept in the file `refused`. */
   refused: string[];
   problem: Error | null;
 }
@@ -122,7 +122,7 @@ export async function countWaiting(spool: Spool): Promise<number> {
   return (await listNumbers(spool)).filter((number) => number > sent).length;
 }
 
-/** Since when nothing could be sent, and why, if somebody has to do something about it. */
+/** Time since which nothing could be sent, and the reason, if somebody has to act on it. */
 interface Away {
   since: number;
   why: string | null;
@@ -146,7 +146,7 @@ async function isAway(spool: Spool, { service }: Sending): Promise<boolean> {
   return age >= 0 && age < awayMs;
 }
 
-/** For the agent's user; null while all is well. */
+/** Message for the agent's user; null while all is well. */
 export async function readTrouble(spool: Spool): Promise<string | null> {
   const away = await readAway(spool);
   if (away === null || away.why === null) return null;
@@ -234,7 +234,7 @@ async function sendBatch(spool: Spool, { service, agentKey, signal }: Sending, b
   const errors = results.map(({ status, body }) =>
     status === 201 ? null : new ApiError(status, isJsonObject(body) ? body : null, null),
   );
-  // Under the same key those that were recorded get their first answer. A key that may not can be given the right.
+  // Recorded ones get their first answer under the same key. A key without the right can be given it.
   const unfinished = errors.find(
     (error) => error?.retryable || error?.status === 401 || error?.status === 403,
   );

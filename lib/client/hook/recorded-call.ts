@@ -78,7 +78,7 @@ export function readReach({ line: { values, flags } }: Command, dialect: Dialect
 export const isRecorded = ({ record }: Reach, { tool, input }: ToolCall) =>
   record.length > 0 && needsHuman(record, tool, input);
 
-/** Before the call it only begins, and what can't be kept must not run. */
+/** Marks the beginning before the call; a call that can't be recorded must not run. */
 export async function recordCall(command: Command, agent: Agent, call: ToolCall): Promise<void> {
   const { io } = command;
   const service = await openService(command, call);
@@ -136,7 +136,7 @@ export const describeEnd = ({ attestation }: GatedAction, started: Attestation):
   metadata: { ...started.metadata, outcome: "unknown", moment: "end" },
 });
 
-/** That it ended is all that an agent tells of it, not how. */
+/** Records the end, of which the agent tells no outcome. */
 export async function recordEnds(
   command: Command,
   sessionId: string,
@@ -188,7 +188,7 @@ export function describeRecord(
       ...(title !== undefined && { title }),
       ...(line.flags.has("before") && { moment: call.outcome === null ? "before" : "after" }),
       ...(call.outcome !== null && { outcome: call.outcome }),
-      // By this machine's clock: the service's own time is later, by hours if it was away.
+      // Time by this machine's clock: the service's own time is later, by hours if it was away.
       at,
       session: toRecordedText(call.sessionId),
       ...(call.callId !== undefined && { call: toRecordedText(call.callId) }),

@@ -1,4 +1,4 @@
-/** Where each agent's settings are, and what the hook is in them. */
+/** Paths of each agent's settings, and the hook's form in them. */
 
 import type { ClientIo, Command, Machine } from "#lib/client/cli/io";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
@@ -32,18 +32,18 @@ export const writeHttp = (port: number, timeout: number): JsonObject => ({
 });
 
 const lastWords = "countersign: this hook failed. A call that waits for it does not run.";
-/** Without a sentence on standard error, exit code 2 blocks nothing in Codex, Gemini CLI and Qwen Code. */
+/** Adds a sentence on standard error, without which exit code 2 blocks nothing in Codex, Gemini CLI and Qwen Code. */
 export function endWith(command: string, dialect: DialectName, event: string): string {
   const say = `echo '${lastWords}' >&2`;
   const { before, end, failure } = agents[dialect];
   if (event === end) return `${command} || { ${say}; exit 1; }`;
-  // For an agent that reads standard output alone. The hook itself has written it if it ended with 2.
+  // Agents that read standard output alone get the failure from the hook itself if it ended with 2.
   const isRead = failure !== undefined && event === before;
   const answer = isRead ? `[ $? -eq 2 ] || echo '${JSON.stringify(failure(lastWords))}'; ` : "";
   return `${command} || { ${answer}${say}; exit 2; }`;
 }
 
-/** Every file that may have hooks of this agent, also for the folder that the check runs in. */
+/** Lists every file that may have hooks of this agent, also for the folder that the check runs in. */
 export async function listSettings(machine: Machine, dialect: DialectName, file: string): Promise<string[]> {
   const { ofUser, ofMachine, ofProject } = agents[dialect];
   const machines = Object.values(ofMachine ?? {});
@@ -262,7 +262,7 @@ export function addStatusLine(settings: JsonObject | null, path: readonly string
   return now === undefined ? { ...settings, [name]: statusLine } : settings;
 }
 
-/** In the user's home. */
+/** Folder in the user's home. */
 export const waitingFolder = ".countersign/waiting";
 const statusLine = {
   type: "command",
@@ -274,7 +274,7 @@ const statusLine = {
 
 const byHand = "take the hook out of it by hand";
 
-/** Without our hooks, and without an event of ours that has no other. */
+/** Removes our hooks, and events of ours that have no other. */
 function removeHook(dialect: DialectName, settings: JsonObject): JsonObject {
   const ours = listEvents(agents[dialect]);
   const { hooks, ...others } = settings;

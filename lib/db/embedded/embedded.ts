@@ -39,7 +39,7 @@ export interface ThreadOptions {
   folder: string;
   times: ThreadTimes;
   logger: Logger;
-  /** It neither answers nor can be replaced. */
+  /** Called when the database neither answers nor can be replaced. */
   giveUp(reason: unknown): void;
 }
 
@@ -162,7 +162,7 @@ const ownOptions = {
   // The prepared statements of a closed connection would stay in the session.
   idle_timeout: 0,
   max_lifetime: null,
-  // It may be its turn only after a migration.
+  // Unlimited: its turn may come only after a migration.
   connect_timeout: 0,
   backoff: (failures: number) => Math.min(0.05 * 2 ** failures, 1),
   onnotice: () => {},
@@ -171,7 +171,7 @@ const ownOptions = {
 /** There is one session: more of them would only wait for each other. */
 const connections = { general: 1, plain: 1, others: 1 };
 
-/** Nothing is left that could answer anybody. Whatever runs the service starts it again. */
+/** Ends the process, because nothing is left that could answer. The service manager restarts it. */
 function endProcess(folder: string, reason: unknown): never {
   logger.error({ err: reason }, "the embedded database cannot be started again");
   const cause = reason instanceof Error ? reason.message : String(reason);

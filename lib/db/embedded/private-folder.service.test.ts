@@ -1,4 +1,4 @@
-/** Whatever the umask, and whoever made them before: at each start the service's folders are closed to other users. */
+/** The service's folders are closed to other users at each start, whatever the umask, and whoever made them before. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import fs from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";

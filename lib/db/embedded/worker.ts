@@ -8,7 +8,7 @@ import { planSettings } from "#lib/db/postgres/time-limits";
 
 const settings = {
   ...planSettings,
-  // It clears its 128 MB of buffers at each start, and has the files in the system's cache as well.
+  // PostgreSQL clears its 128 MB of buffers at each start, and has the files in the system's cache as well.
   shared_buffers: "32MB",
 };
 

@@ -1,4 +1,4 @@
-/** Who asks at once shares a statement, and never one that was on its way before they asked. */
+/** Reads issued at once share a statement, and never one that was on its way before. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#lib/db/client";
 import { databaseKinds, openTestDatabase } from "#support/databases";

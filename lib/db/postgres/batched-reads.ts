@@ -108,9 +108,9 @@ export function withBatchedReads(database: Omit<Database, "batched">): Database 
 }
 
 /*
- * Which connection a reading statement takes. Most share one: what is asked in a turn of the event loop then leaves in
- * one write, and the server answers it without going to sleep in between. A server's answers on a connection come in the
- * order of the questions, so when one keeps the others waiting, the next request takes another connection.
+ * Chooses a connection for a reading statement. Most share one: the queries of a turn of the event loop then leave in one
+ * write, and the server answers them without going to sleep in between. A server answers a connection's queries in order, so
+ * while one keeps the others waiting, the next request takes another connection.
  */
 
 export interface Sharing<Client> {

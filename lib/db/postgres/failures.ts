@@ -33,7 +33,7 @@ interface Failure {
   message: string;
 }
 
-/** With its causes: drizzle wraps what the driver throws. */
+/** Yields the error and its causes: drizzle wraps what the driver throws. */
 function* listCauses(error: unknown): Generator<Failure> {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1)
     yield at;

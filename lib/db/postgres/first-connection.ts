@@ -23,7 +23,7 @@ export function openDriver<Types extends Record<string, postgres.PostgresType>>(
   return postgres(url, { ...options, ...own, connection } as postgres.Options<Types>) as postgres.Sql;
 }
 
-/* Why the database can't be used, in words: what the start, the commands and the doctor say, and what to do about it. */
+/* Reason why the database can't be used, in words: what the start, the commands and the doctor say, and what to do about it. */
 
 export interface Words {
   says: string;
@@ -143,13 +143,13 @@ export async function explainDatabase(
   };
 }
 
-/** For what talks to the database alone. What needs no other words is thrown as it is. */
+/** Explains errors of code that talks to the database alone. Others are thrown unchanged. */
 export async function throwExplained(error: unknown, url: string, variable?: string): Promise<never> {
   const found = error instanceof CannotStart ? null : await explainDatabase(error, url, variable);
   throw found === null ? error : new CannotStart(found, error);
 }
 
-/** For the rest of the start, which talks to others too: only what the server itself has refused. */
+/** Explains errors of the rest of the start, which talks to others too: only refusals by the server itself. */
 export async function throwRefused(error: unknown, url: string | undefined): Promise<never> {
   if (url === undefined || serverCode(error) === null) throw error;
   return throwExplained(error, url);

@@ -19,9 +19,9 @@ export interface HostWatch {
 }
 
 export interface WatchTimes {
-  /** Without a byte while a statement waits: the host is asked. */
+  /** Milliseconds without a byte, while a statement waits, after which the host is probed. */
   silentMs: number;
-  /** How long it may take to answer. */
+  /** Milliseconds that the host has to answer. */
   answerMs: number;
   /** Silent for longer than any statement may take: cut, even if the host answers others. */
   longestMs: number;
@@ -73,7 +73,9 @@ async function isHostThere(host: string, port: number, answerMs: number): Promis
   return answer !== "silent" && !unreachable.has(answer);
 }
 
-/** One in a second tries a host that was gone; the others fail at once, so that no request waits in a queue for nothing. */
+/**
+ * Milliseconds between tries of a host that was gone; other requests fail at once, so that none waits in a queue for nothing.
+ */
 const tryAgainMs = 1_000;
 const lookMs = 500;
 

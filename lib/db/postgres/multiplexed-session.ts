@@ -32,7 +32,7 @@ function forEachMessage(bytes: Buffer, visit: (type: number, start: number, end:
 class SessionSocket extends EventEmitter {
   readyState: "open" | "closed" = "open";
   unsent: Buffer[] = [];
-  /** Its last message ends a query, so the server will be ready when it has answered. */
+  /** The last message ends a query, so the server will be ready when it has answered. */
   endsQuery = true;
   isInTransaction = false;
 
@@ -162,7 +162,7 @@ interface Waiting {
 
 export interface WaitingList {
   follow(client: postgres.Sql): postgres.Sql;
-  /** When the one that waits longest was asked; null if none does. */
+  /** Time at which the oldest waiting query was sent; null if none waits. */
   oldestMs(): number | null;
   giveUpSince(ms: number): void;
   wasReachableSince(ms: number): boolean;

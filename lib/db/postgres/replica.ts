@@ -19,7 +19,7 @@ const patienceMs = 2_000;
 export interface Replica {
   /** Null while it is out of reach, too far behind, promoted, or not of the primary's history. */
   fresh(): Database | null;
-  /** Why it is not fresh: words while it is only late, an error if something is wrong with it. */
+  /** Reason why it is not fresh: words while it is only late, an error if something is wrong with it. */
   problem(): unknown;
   /** Resolves when what is committed now shows in every later answer, from the standby too. */
   caughtUp(): Promise<void>;
@@ -82,7 +82,7 @@ export function watchReplica({ primary, open, logger, clockMs }: Given): Replica
     if (isThere === true || clockMs() - mark.askedMs > maxStaleMs) mark = null;
   }
 
-  /** Its connections may hang for as long as the kernel likes. To close them fails the statements that wait on them. */
+  /** Closes connections that may hang for as long as the kernel likes, which fails the statements that wait on them. */
   function abandon(): void {
     void database?.close().catch(() => {});
     database = null;
@@ -114,7 +114,7 @@ export function watchReplica({ primary, open, logger, clockMs }: Given): Replica
     problem: () => problem,
     caughtUp: async () => {
       const sinceMs = clockMs();
-      // After this time no process takes an older answer from it.
+      // No process takes an older answer from it after this time.
       while (freshAtMs <= sinceMs && clockMs() - sinceMs <= maxStaleMs && !isClosed)
         await new Promise((resolve) => setTimeout(resolve, pauseMs / 5));
     },

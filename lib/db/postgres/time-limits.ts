@@ -1,7 +1,7 @@
 /** Limits on the time of PostgreSQL's statements, locks and transactions: set for a session, or a pooler's transaction. */
 import type postgres from "postgres";
 
-/* How statements of the hot path are planned. */
+/* Planning of the hot path's statements. */
 
 /**
  * A generic plan, made once for each connection: if the tables were empty then, or had no statistics, it must use their
@@ -37,7 +37,7 @@ const setLocally = (settings: object) =>
 
 /** Settings of each transaction instead, if they are not. */
 const limits = setLocally(sessionSettings);
-/** For the functions of the hot path: a session that others use plans each of their statements again at every call. */
+/** Settings of the hot path's functions: a session with other uses plans each of their statements again at every call. */
 export const limitsAndPlans = setLocally({ ...sessionSettings, ...planSettings });
 
 type Work = (tx: postgres.TransactionSql) => Promise<unknown>;

@@ -22,7 +22,7 @@ export const organizations = pgTable("organizations", {
   name: text(),
   default_public: boolean().notNull().default(true),
   requester_may_approve: boolean().notNull().default(false),
-  /** When an owner chose the previous; null: it follows from how many people there are. */
+  /** Time at which an owner chose the previous; null: it follows from how many people there are. */
   requester_rule_chosen_at: at("requester_rule_chosen_at"),
   /** Acts that ask for a passkey first, and `owners`: all that owners change (lib/services/accounts/members.ts). */
   second_factor: text().array().notNull().default([]),
@@ -31,16 +31,16 @@ export const organizations = pgTable("organizations", {
   attestations_per_day: integer(),
   /** JSON: how many percent of the uses of rules and standing approvals people review (lib/services/policies/reviews.ts). */
   review_rates: text(),
-  /** For how many days content is kept (lib/services/attestations/erase.ts); null: until somebody erases it. */
+  /** Days for which content is kept (lib/services/attestations/erase.ts); null: until somebody erases it. */
   retention_days: integer(),
-  /** Nothing is erased for its age before: a day for owners to object. */
+  /** Start of erasing by age: owners have a day to object. */
   retention_from: at("retention_from"),
-  /** Everything older was erased, or is looked at again. */
+  /** Content up to this time was erased, or is checked again. */
   retention_done_at: at("retention_done_at"),
   /** While set, nobody erases anything. */
   legal_hold_since: at("legal_hold_since"),
   legal_hold_reason: text(),
-  /** Both null: derived from the name (lib/protocol/text/organization-name.ts). */
+  /** Null together with the colour: derived from the name (lib/protocol/text/organization-name.ts). */
   mark_text: text(),
   mark_color: text({ enum: ["slate", "blue", "violet", "teal", "brown", "plum"] }),
   created_at: createdAt(),
@@ -63,7 +63,7 @@ export const organizationDomains = pgTable(
     verified_since: at("verified_since"),
     found_in: text({ enum: ["dns", "file"] }),
     found_at: at("found_at"),
-    /** On how many days in a row checks found it gone, and the last of them. */
+    /** Consecutive days on which checks found it gone, and the last of them. */
     days_gone: integer().notNull().default(0),
     last_day_gone: date({ mode: "string" }),
     problem: text(),
@@ -110,7 +110,7 @@ export const sessions = pgTable("sessions", {
     .notNull()
     .references(() => users.id, { onDelete: "cascade" }),
   expires: at("expires").notNull(),
-  /** When its person last used a passkey of theirs, and in which organization it is enrolled. */
+  /** Time at which its person last used a passkey of theirs, and the organization in which it is enrolled. */
   confirmedAt: at("confirmed_at"),
   confirmedFor: uuid("confirmed_for"),
 });
@@ -145,7 +145,7 @@ export const providerGroups = pgTable(
     organization_id: uuid()
       .notNull()
       .references(() => organizations.id),
-    /** As the provider's claim has it. */
+    /** Name in the provider's claim. */
     name: text().notNull(),
     role: role(),
     /** A group of approvers. */
@@ -167,7 +167,7 @@ export const directoryUsers = pgTable(
       .references(() => organizations.id),
     user_name: text().notNull(),
     external_id: text(),
-    /** Whose account and approver it is about, in lower case; null: no address was sent. */
+    /** Address of the account and approver, in lower case; null: none was sent. */
     email: text(),
     active: boolean().notNull(),
     /** JSON of its other attributes. */
@@ -236,7 +236,7 @@ export const openingLinks = pgTable(
       .notNull()
       .references(() => organizations.id),
     token_hash: bytea().notNull().unique(),
-    /** Whoever made it: the link opens what this person may take out at that moment. */
+    /** Maker of the link, which opens what this person may take out at that moment. */
     user_id: text().notNull(),
     made_by: text().notNull(),
     /** Null for a pack. */
@@ -265,7 +265,7 @@ export const auditEvents = pgTable(
     detail: jsonb(),
     ip: text(),
     created_at: createdAt(),
-    /** When it is due to be sent to the collector of events (lib/server/telemetry/audit-events.ts); null once it was. */
+    /** Time at which it is due for the collector of events (lib/server/telemetry/audit-events.ts); null once it was sent. */
     export_due_at: at("export_due_at").defaultNow(),
   },
   (t) => [

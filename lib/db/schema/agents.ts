@@ -30,7 +30,7 @@ export const agents = pgTable(
     code_hash: text(),
     model_id: text(),
     tool_manifest_hash: text(),
-    /** Made by a test key, or in the portal of an instance that only makes such keys. */
+    /** True if made by a test key, or in the portal of an instance that only makes such keys. */
     is_test: boolean().notNull().default(false),
     frozen_at: at("frozen_at"),
     created_at: createdAt(),
@@ -89,7 +89,7 @@ export const agentChanges = pgTable(
   ],
 );
 
-/** Kept by content hash (hex SHA-256 of the canonical bytes), so that an old verdict can be drawn again. */
+/** Stored under the content's hash (hex SHA-256 of the canonical bytes), so that an old verdict can be computed again. */
 export const toolManifests = pgTable("tool_manifests", {
   hash: text().primaryKey(),
   manifest: bytea().notNull(),

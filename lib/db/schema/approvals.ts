@@ -34,7 +34,7 @@ export const authorizationRequests = pgTable(
     request_hash: bytea().notNull().unique(),
     context: text(),
     context_salt: text(),
-    /** As the page shows them, bound by the hash of the context. */
+    /** Names as the page shows them, bound by the hash of the context. */
     agent_name: text(),
     organization_name: text(),
     /** JSON array of the required groups' names, bound likewise. */
@@ -43,7 +43,7 @@ export const authorizationRequests = pgTable(
     requested_by: text(),
     /** SHA-256 of what makes two requests equal. */
     fingerprint: bytea().notNull(),
-    /** Its amount in units of 10⁻⁴, as sums of a day are counted. */
+    /** Amount in units of 10⁻⁴, in which a day's sums are counted. */
     amount_units: bigint({ mode: "bigint" }),
     currency: text(),
     /** The request of the standing approval that approved this one. */
@@ -56,7 +56,7 @@ export const authorizationRequests = pgTable(
     derivation: text(),
     status: text({ enum: ["pending", "approved", "denied", "expired", "cancelled"] }).notNull(),
     approvals_required: integer().notNull(),
-    /** Who decides must know the confirmation code, which the page never shows. */
+    /** True if a decision needs the confirmation code, which the page never shows. */
     require_code: boolean().notNull().default(false),
     wrong_codes: integer().notNull().default(0),
     /** Fixed by the first approval, so that no person counts twice. */
@@ -135,10 +135,10 @@ export const approvalSubmissions = pgTable(
       .references(() => authorizationRequests.id),
     nonce: text().notNull().unique(),
     body: text().notNull(),
-    /** Whose share of the costly checks it takes; forgotten when it has ended. */
+    /** The client whose share of the costly checks it takes; forgotten when it has ended. */
     client: text(),
     status: text({ enum: ["pending", "accepted", "refused"] }).notNull(),
-    /** Why it was refused: the error's name and its words at that time. */
+    /** Reason for the refusal: the error's name and its words at that time. */
     code: text({
       enum: [
         "approval_refused",
@@ -192,15 +192,15 @@ export const grants = pgTable(
     agent_id: uuid()
       .notNull()
       .references(() => agents.id),
-    /** As the request names it; another one suspends the grant. */
+    /** Key that the request names; another one suspends the grant. */
     public_key: bytea(),
-    /** As registered when it was approved; another one suspends the grant. */
+    /** Code hash that was registered at the approval; another one suspends the grant. */
     code_hash: text(),
     /** Canonical JSON (lib/protocol/approval/decided-by.ts). */
     terms: text().notNull(),
     request_hash: text().notNull(),
     authorization_hash: text().notNull(),
-    /** Where it was given: in anything but production its uses are TESTs. */
+    /** Environment of the approval: in anything but production its uses are TESTs. */
     environment: text().notNull(),
     approved_at: at("approved_at").notNull(),
     expires_at: at("expires_at").notNull(),
@@ -227,7 +227,7 @@ export const groupReadings = pgTable(
 );
 
 /*
- * Who is notified of authorization requests. Notices are the outbox of their mails: notify-approvers.ts (in
+ * Recipients of notices about authorization requests. Notices are the outbox of their mails: notify-approvers.ts (in
  * lib/services/approvals/request) and a trigger write them in the transaction that makes or ends the request, so neither is
  * ever without the other. They hold no content: a mail is written from the request when it is sent.
  */
@@ -244,19 +244,19 @@ export const requestApprovers = pgTable(
   (t) => [primaryKey({ columns: [t.request_id, t.approver_id] }), index().on(t.approver_id)],
 );
 
-/** Who says that they are looking at a request. Never part of its state: without foreign keys, and gone after a day. */
+/** People who say that they are looking at a request. Never part of its state: no foreign keys, and gone after a day. */
 export const looks = pgTable(
   "looks",
   {
     request_id: text().notNull(),
-    /** As shown to the others; empty for somebody who only has the link. */
+    /** Name shown to the others; empty for somebody who only has the link. */
     name: text().notNull(),
     looked_at: at("looked_at").notNull(),
   },
   (t) => [primaryKey({ columns: [t.request_id, t.name] })],
 );
 
-/** Without foreign keys: an organization that is being deleted must not hold up the log. */
+/** No foreign keys: an organization that is being deleted must not hold up the log. */
 export const notices = pgTable(
   "notices",
   {
@@ -328,7 +328,7 @@ export const plantedRequests = pgTable(
     template_id: text(),
     agent_id: uuid(),
     api_key_id: uuid(),
-    /** As of `authorization_requests`; null before it is shown, the content again after an erasure. */
+    /** Same as in `authorization_requests`; null before it is shown, the content again after an erasure. */
     request: bytea(),
     request_hash: bytea(),
     context: text(),

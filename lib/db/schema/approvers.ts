@@ -27,21 +27,24 @@ export const approvers = pgTable(
     name: text(),
     /** Null for a group. */
     email: text(),
-    /** Only the confirmed get mail. `left`: unsubscribed; `removed`: an owner took them off; `deactivated`: the directory did. */
+    /**
+     * Confirmed approvers alone get mail. `left`: unsubscribed; `removed`: an owner took them off; `deactivated`: the directory
+     * did.
+     */
     status: text({ enum: ["invited", "confirmed", "left", "removed", "deactivated"] }).notNull(),
-    /** When the mail that asks for the confirmation was sent last. */
+    /** Time of the last mail that asked for the confirmation. */
     invited_at: at("invited_at"),
     /** Minutes after which the people of a group's next step are notified; null notifies all at once. */
     escalate_after: integer(),
     /** Person who is notified after the last step of a group. */
     last_resort: uuid(),
-    /** Since when an owner lets a group's attention be measured; null: it isn't. */
+    /** Time since which an owner lets a group's attention be measured; null: it isn't. */
     attention_since: at("attention_since"),
-    /** How many requests an owner lets be planted for a group in each 30 days; null: none. */
+    /** Number of requests that an owner lets be planted for a group in each 30 days; null: none. */
     planted_per_month: smallint(),
     /** The group that is notified if a request names nobody. */
     is_default: boolean().notNull().default(false),
-    /** Which requests they get a mail about; `all`: members only. */
+    /** Requests that they get a mail about; `all`: members only. */
     requests: text({ enum: ["all", "named", "none"] })
       .notNull()
       .default("named"),
@@ -74,7 +77,7 @@ export const pushDevices = pgTable(
     p256dh: text().notNull(),
     auth: text().notNull(),
     name: text().notNull(),
-    /** When the push service last refused a message for another reason than that the subscription has ended. */
+    /** Time at which the push service last refused a message for another reason than an ended subscription. */
     failed_at: at("failed_at"),
     created_at: createdAt(),
   },
@@ -98,7 +101,7 @@ export const approverGroups = pgTable(
   (t) => [primaryKey({ columns: [t.group_id, t.approver_id] }), index().on(t.approver_id)],
 );
 
-/** One at a time for each approver, who decide in their place. */
+/** Deputies decide in an approver's place, one at a time for each. */
 export const deputies = pgTable(
   "deputies",
   {
@@ -182,7 +185,7 @@ export const rosters = pgTable(
     envelope_signature: bytea().notNull(),
     signed_by: text().notNull(),
     created_at: createdAt(),
-    /** When the owners' mails are due; null once they are sent. */
+    /** Time at which the owners' mails are due; null once they are sent. */
     mail_due_at: at("mail_due_at").defaultNow(),
   },
   (t) => [

@@ -72,8 +72,8 @@ export const dailyRequests = pgTable(
 );
 
 /**
- * On one UTC day: requests of a key (by its id), attestations of an agent (by its slug key), or audit events that
- * the collector rejected (lib/server/telemetry/audit-events.ts), which are counted for no organization.
+ * Counts of a UTC day: requests of a key (by its id), attestations of an agent (by its slug key), or audit events that the
+ * collector rejected (lib/server/telemetry/audit-events.ts), which are counted for no organization.
  */
 export const dailyCounts = pgTable(
   "daily_counts",

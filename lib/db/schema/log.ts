@@ -73,7 +73,7 @@ export const logLeaves = pgTable(
     leaf_hash: bytea(),
     data: bytea(),
     payload_hash: bytea().notNull(),
-    /** Its place in an agent's record; the service's own statements have none. */
+    /** Position in an agent's record; the service's own statements have none. */
     agent_id: uuid(),
     sequence: bigint({ mode: "number" }),
     previous: bytea(),
@@ -88,7 +88,7 @@ export const logLeaves = pgTable(
       .on(t.log_id, t.leaf_index)
       .where(sql`${t.agent_id} IS NULL AND ${t.kind} IN ('attestation', 'decision', 'agent_change')`),
     check("log_leaves_dropped", sql`num_nulls(${t.leaf_hash}, ${t.data}) IN (0, 2)`),
-    /** Each new leaf is in a record, or is a statement of the service's own: whatever version writes it. */
+    /** Every new leaf is in a record, or is a statement of the service's own: whatever version writes it. */
     check(
       "log_leaves_place",
       sql`num_nonnulls(${t.agent_id}, ${t.sequence}, ${t.previous}) =
@@ -184,9 +184,9 @@ export const agentHeads = pgTable(
   ],
 );
 
-/** Who outside may be asked again, and when: one process at a time, and not too often. */
+/** Turns to contact others: one process at a time, and not too often. */
 export const leases = pgTable("leases", {
-  /** Such as `witness <name>` or `tsa <address>`. */
+  /** Name, such as `witness <name>` or `tsa <address>`. */
   name: text().primaryKey(),
   next_at: at("next_at").notNull(),
   failures: integer().notNull().default(0),

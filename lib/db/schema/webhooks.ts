@@ -25,7 +25,7 @@ export const webhookEndpoints = pgTable(
     shows_facts: boolean().notNull().default(true),
     /** Sealed (lib/services/webhooks/endpoints.ts); null until they are first needed. */
     keys: bytea(),
-    /** Those before the last rotation, which sign as well until then. */
+    /** Keys before the last rotation, which sign as well until then. */
     old_keys: bytea(),
     old_keys_until: at("old_keys_until"),
     disabled_at: at("disabled_at"),
@@ -62,7 +62,7 @@ export const webhookDeliveries = pgTable(
     message_id: text()
       .notNull()
       .references(() => webhookMessages.id, { onDelete: "cascade" }),
-    /** Without a foreign key: an endpoint that is being deleted must not hold up the log. */
+    /** No foreign key: an endpoint that is being deleted must not hold up the log. */
     endpoint_id: uuid().notNull(),
     url: text(),
     status: text({ enum: ["pending", "delivered", "failed"] }).notNull(),

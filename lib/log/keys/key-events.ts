@@ -38,7 +38,7 @@ export interface KeyEventItem extends LogEntry {
 const isKey = (purpose: KeyEventPurpose, keyId: string) =>
   and(eq(signingKeys.purpose, purpose), eq(signingKeys.key_id, keyId));
 
-/** By the table's key a log takes one revocation of a key. A later log may take one that goes further back. */
+/** A log takes one revocation of a key, by the table's primary key. A later log may take one that goes further back. */
 const alreadyRevoked =
   "this log has a revocation of this key already, and takes no second one. To revoke more of what it signed, begin a new log (`npm run log -- new-epoch --anyway`) and revoke it there again, with --log and --from-index";
 
@@ -150,7 +150,7 @@ export async function logMadeKeys(
     await submitSigned(context, keyEventKind, async () =>
       makeKeyEvent(context.keys.signer, context.clock(), { event: "made", purpose, subject }),
     ).catch((error: unknown) => {
-      // Another process that started at the same time was faster.
+      // Another process started at the same time and was first.
       if (!(error instanceof AppError && error.errorName === "idempotency_conflict")) throw error;
     });
   }
@@ -267,7 +267,7 @@ async function chooseSigner(
   return { signer: await requireActiveSigner(context, " If it is really lost, add --lost.") };
 }
 
-/** Before it is kept as the next key, where it would stay in the way of others. */
+/** Rejects a used key before it is kept as the next one, where it would block others. */
 export async function requireUnused(
   database: Database,
   purpose: RotatedPurpose,
@@ -307,7 +307,7 @@ export async function revokeRetiredKey(
   context: KeyContext,
   purpose: RotatedPurpose,
   keyId: string,
-  /** For attestation keys; BBS keys are not bound to indexes. */
+  /** Set for attestation keys; BBS keys are not bound to indexes. */
   from: RevokedFrom | undefined,
 ): Promise<KeyChange> {
   const rows = await readRows(context.database, purpose);

@@ -118,7 +118,7 @@ async function moveKeys(
 
 const ignore = () => {};
 
-/** In the transaction that opens the log: it never has one without the other. */
+/** Runs in the transaction that opens the log: it never has one without the other. */
 async function endUnknown(
   { findUnknown, random }: Ending,
   guard: ForkGuard,

@@ -1,6 +1,6 @@
 /**
- * Where the log lies outside the database: a bucket of any S3 (s3-store.ts) or a folder. What both must keep: an object is
- * whole or not there, and stays once a call has returned; `replace` changes it for one caller alone.
+ * Storage of the log outside the database: a bucket of any S3 (s3-store.ts) or a folder. Both guarantee: an object is whole or
+ * not there, and stays once a call has returned; `replace` changes it for one caller alone.
  */
 import { randomBytes } from "node:crypto";
 import { link, open, readdir, readFile, rename, rm } from "node:fs/promises";
@@ -30,8 +30,8 @@ export interface ObjectStore {
   create(key: ObjectKey, bytes: Uint8Array, kind: ObjectKind): Promise<boolean>;
   write(key: ObjectKey, bytes: Uint8Array, kind: ObjectKind): Promise<void>;
   /**
-   * Only if the object still has this tag (null: if there is none); its new tag, or null if it has another one. Rejects if
-   * nobody knows: then it may have been changed, or be changed later.
+   * Replaces the object if it still has this tag (null: if there is none) and returns the new tag, or null if it has another
+   * one. Rejects if the outcome is unknown: then it may have been changed, or be changed later.
    */
   replace(key: ObjectKey, bytes: Uint8Array, tag: string | null): Promise<string | null>;
   /** The last parts of the names right below `folder`. */
@@ -106,7 +106,7 @@ async function createFile(file: string, bytes: Uint8Array): Promise<boolean> {
   return isMade;
 }
 
-/** So many stay: a process must find the one that it made, although others made newer ones before it could look. */
+/** Versions that are kept: a process must find the one that it made, although others made newer ones before it could look. */
 const keptVersions = 64;
 
 const versionName = (version: number) => String(version).padStart(12, "0");
@@ -192,7 +192,7 @@ class IgnoresConditions extends Error {
 
 const writers = 20;
 
-/** All write at once on the same condition. The one that won; null if nobody did. */
+/** Writes all at once on the same condition. Returns the winner; null if nobody won. */
 async function race(store: ObjectStore, before: string | null): Promise<StoredObject | null> {
   const drafts = Array.from({ length: writers }, () => randomBytes(16));
   const ends = await Promise.allSettled(drafts.map((bytes) => store.replace(probeKey, bytes, before)));

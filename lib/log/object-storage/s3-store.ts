@@ -17,7 +17,7 @@ export interface Patience {
 export interface S3Options extends Partial<Patience> {
   bucket: string;
   prefix: string;
-  /** Another server than Amazon's, which is asked by path: its buckets have no host names of their own. */
+  /** URL of another server than Amazon's, which is addressed by path: its buckets have no host names of their own. */
   endpoint: string | undefined;
 }
 

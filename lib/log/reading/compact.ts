@@ -28,7 +28,7 @@ import { type OldEntries, readTilePath } from "./reader";
 /** Bundles have some 140 kB. */
 const maxBytes = 16_000_000;
 
-/** Where the log lies in a store that has others beside it. */
+/** Store of one log in a store that has others beside it. */
 export const storeOfLog = (store: ObjectStore, logId: number) =>
   within(store, logId === 1 ? "" : String(logId));
 
@@ -77,7 +77,7 @@ type Log = Awaited<ReturnType<typeof readLogs>>[number];
 export interface Compacted {
   origin: string;
   leaves: number;
-  /** How many of the log's leaves have been dropped so far: whole bundles that are old enough and published. */
+  /** Number of the log's leaves dropped so far: whole bundles that are old enough and published. */
   reached: number;
 }
 
@@ -139,7 +139,7 @@ async function compactLog(
   return { origin: log.origin, leaves, reached: bundles * TILE_WIDTH };
 }
 
-/** Every log of the service. What ends in the middle has dropped whole bundles, and goes on the next time. */
+/** Compacts every log of the service. An interrupted run has dropped whole bundles, and the next one goes on from there. */
 export async function compactLogs(
   database: Database,
   store: ObjectStore,
@@ -154,11 +154,11 @@ export async function compactLogs(
   return compacted;
 }
 
-/* How far LOG_STORE is behind the log, by the store's own checkpoint. */
+/* Lag of LOG_STORE behind the log, by the store's own checkpoint. */
 
 export interface Unpublished {
   entries: number;
-  /** Since the first checkpoint that the store has nothing of; 0 if it has all. */
+  /** Seconds since the first checkpoint of which the store has nothing; 0 if it has all. */
   seconds: number;
 }
 

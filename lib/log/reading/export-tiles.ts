@@ -31,7 +31,7 @@ import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 import { storeOfLog } from "./compact";
 import { type OldEntries, readTilePath, tileReader } from "./reader";
 
-/* Which files an exported tree has, and which of those in a store are not what the database has. */
+/* Files of an exported tree, and those in a store that differ from the database. */
 
 /** The tiles and bundles of a tree of `size` that one of `from` did not have. */
 function* tilesBetween(from: number, size: number): Generator<TilePath> {
@@ -153,7 +153,7 @@ async function readExported(executor: Executor, log: Log, store: ObjectStore, si
   return exported;
 }
 
-/** How many files an error names. */
+/** Most files that an error names. */
 const namedAtMost = 20;
 
 function wrongFilesError(name: string, wrong: readonly WrongFile[]): Error {
@@ -191,7 +191,7 @@ async function addTile(store: ObjectStore, name: string, bytes: Uint8Array, mayR
 
 interface ExportOptions {
   existing: ExistingFiles;
-  /** By log: the checkpoint that the caller published last. With the same one there is nothing to do. */
+  /** Keyed by log: the checkpoint that the caller published last. With the same one there is nothing to do. */
   published: Map<number, string>;
 }
 
@@ -223,14 +223,14 @@ async function exportLog(
     await addTile(store, name, await readTile(name), existing === "repair");
     files += 1;
   });
-  // From here on the tree has its new size, unless another publisher has been faster.
+  // The tree has its new size from here on, unless another publisher was first.
   if ((await readExported(executor, log, store, Number.MAX_SAFE_INTEGER)) <= size)
     await store.write("checkpoint", utf8Encode(note), "checkpoint");
   published.set(log.id, note);
   return { origin, from, size, files, repaired: wrong.length };
 }
 
-/** Every log of the service. One that can't be exported holds up no other, and is an error when all have had their turn. */
+/** Exports every log of the service. One that fails holds up no other, and is reported when all have had their turn. */
 export async function exportTiles(
   source: ExportSource,
   policy: WitnessPolicySettings | undefined,
@@ -268,7 +268,7 @@ interface PublisherOptions {
 }
 
 const turnName = "publish the log";
-/** After it another process may begin, though this one is still at it: both write the same bytes. */
+/** Seconds after which another process may begin, though this one is still at it: both write the same bytes. */
 const turnSeconds = 60;
 
 /** Never the reason that a process stays. Returns the function that ends it. */
@@ -307,7 +307,7 @@ const timeoutMs = 5_000;
 const maxNoteBytes = 64 * 1024;
 
 export interface StaticTiles {
-  /** Where the file lies; null if this service must answer. `path` from `tile/` on. */
+  /** Address of the file; null if this service must answer. `path` starts at `tile/`. */
   addressOf(logId: number, path: string): string | null;
 }
 

@@ -35,7 +35,7 @@ export interface StoredLogCheck {
   check: StoredVerdict;
 }
 
-/** Everything again from the entries alone: leaf hashes, tiles, root, and the newest checkpoint's signature. */
+/** Recomputes everything from the entries alone: leaf hashes, tiles, root, and the newest checkpoint's signature. */
 export async function checkStoredLogs(
   executor: Executor,
   old: OldEntries | null,

@@ -79,7 +79,7 @@ async function readCheckpoint(log: JsonObject): Promise<Checkpoint> {
   return verdict.checkpoint;
 }
 
-/** As CT's list has it: a log that takes entries, or the last head of one that doesn't. */
+/** State in the form of CT's list: a log that takes entries, or the last head of one that doesn't. */
 function describeState({ size, root }: Checkpoint, closedAt: JsonValue | undefined, now: string): JsonObject {
   if (typeof closedAt !== "string") return { usable: { timestamp: now } };
   const head = { sha256_root_hash: base64Encode(root), tree_size: size };

@@ -24,7 +24,7 @@ import {
 /** Entries that the database has dropped, from the store (./compact.ts). */
 export interface OldEntries {
   /**
-   * All 256 entries of a full bundle. Throws RangeError if the store's are missing or not those of the tile, and
+   * Reads all 256 entries of a full bundle. Throws RangeError if the store's are missing or not those of the tile, and
    * service_unavailable if the store doesn't answer.
    */
   readBundle(logId: number, index: number, readTile: TileReader): Promise<readonly Uint8Array[]>;
@@ -142,7 +142,9 @@ export async function readTilePath(
   return row.slice(0, width * HASH_BYTES);
 }
 
-/** When the leaf came into the log: every commit signs a checkpoint, and the first that covers the leaf was its own. */
+/**
+ * Time at which the leaf came into the log: every commit signs a checkpoint, and the first that covers the leaf was its own.
+ */
 export async function readCommitTime(executor: Executor, logId: number, index: number): Promise<Date> {
   const [first] = await executor
     .select({ at: logCheckpoints.created_at })
@@ -179,10 +181,10 @@ export function selectTiles(logId: string, index: string, size: string): string 
     FROM generate_series(0, 6) AS l WHERE ${size} >> (8 * l) > 0`;
 }
 
-/** Under which the log's own second signatures are kept beside witnesses': no key is called so. */
+/** Name under which the log's own second signatures are stored beside witnesses': no key has it. */
 export const POST_QUANTUM_LINE = "log ml-dsa-44";
 
-/** Whoever signs a second time may fail: readers get the newest checkpoint without it then. */
+/** Seconds after which readers get the newest checkpoint without a second signature. */
 export const postQuantumPatienceSeconds = 120;
 
 /** SQL of the newest checkpoint over leaf `index` that has the log's second signature; no row if there is none. */
@@ -230,7 +232,7 @@ function parseTiles(text: string | null): SeenTile[] {
 /** A tile's hashes, then row by row the nodes above them, in one piece: half the memory of as many arrays. */
 interface TileNodes {
   bytes: Uint8Array;
-  /** Where each row begins, in nodes; the last is the end. */
+  /** Start of each row, in nodes; the last is the end. */
   starts: number[];
 }
 

@@ -51,7 +51,7 @@ async function readLast(executor: Executor) {
 
 type LastSnapshot = NonNullable<Awaited<ReturnType<typeof readLast>>>;
 
-/** Another process was faster, so there is one. */
+/** Thrown if another process was first, so that there is one. */
 export class SnapshotTaken extends AppError {
   constructor() {
     super("idempotency_conflict", "another snapshot was made at the same moment");
@@ -137,7 +137,7 @@ async function gather({ database }: SnapshotContext, incrementalFrom: number) {
 const incrementalFromAgents = 100_000;
 
 async function makeItem(context: SnapshotContext, incrementalFrom: number): Promise<HeadsItem> {
-  // Before anything is read, so that nothing that was there then is left out.
+  // Taken before anything is read, so that nothing that was there then is left out.
   const at = context.clock().toISOString();
   const { head, last, before, given, ...counted } = await gather(context, incrementalFrom);
   const merged = await context.merge(before, given);
@@ -181,7 +181,7 @@ export async function makeSnapshot(
   return { coversSize: item.heads.covers_size, agents: item.heads.agents, index: receipt.index };
 }
 
-/** How many leaves came since the newest snapshot, its own statement left out, and since when there is none. */
+/** Counts the leaves since the newest snapshot, without its own statement; null time if there is none. */
 export async function readSinceSnapshot(executor: Executor): Promise<{ leaves: number; at: Date }> {
   const [last, head] = [await readLast(executor), await readOpenHead(executor)];
   const leaves = head.size - (last?.log_id === head.id ? last.covers_size + 1 : 0);

@@ -1,4 +1,4 @@
-/** Where the newest snapshot of all records' heads counts one agent: its row, the row's proof, and the signed root. */
+/** Row of one agent in the newest snapshot of all records' heads, the row's proof, and the signed root. */
 import { and, asc, eq, gt, isNotNull, lt, or, sql } from "drizzle-orm";
 import type { RecordSnapshot } from "#lib/api/schemas/record";
 import { type Database, type Executor, queryRows } from "#lib/db/client";
@@ -152,7 +152,7 @@ export function startSnapshots(context: SnapshotContext): () => Promise<void> {
   );
 }
 
-/* Every agent's record again from its entries: numbers without a gap, links, places in the log, and the head. */
+/* Recomputes every agent's record from its entries: numbers without a gap, links, places in the log, and the head. */
 
 export interface RecordsCheck {
   agents: number;
@@ -177,7 +177,7 @@ function readEntriesAfter(executor: Executor, agentId: string, sequence: number)
 
 function readLeaf({ sequence, payload_hash, log_id, leaf_index, agent_id, previous, data }: Leaf) {
   if (sequence === null || agent_id === null || previous === null) return null;
-  // One that the store has was compared when it was read for the log's own check.
+  // Entries in the store were compared when they were read for the log's own check.
   if (data !== null && !bytesEqual(parseLogLeaf(data).payloadHash, payload_hash)) return null;
   return {
     listed: { sequence, payloadHash: payload_hash, logOrigin: String(log_id), logIndex: leaf_index },
@@ -215,7 +215,7 @@ export async function checkStoredRecords(executor: Executor): Promise<RecordsChe
   return { agents: records.length, entries, problem };
 }
 
-/* Every snapshot of the records' heads again: its rows, its sum, and each row by the leaves that it counts. */
+/* Recomputes every snapshot of the records' heads: its rows, its sum, and each row by the leaves that it counts. */
 
 export interface SnapshotsCheck {
   snapshots: number;

@@ -70,7 +70,7 @@ export const kindsOfRecords = "('attestation', 'decision', 'agent_change')";
 export interface NewLeaf {
   kind: LeafKind;
   sealed: Pick<SealedStatement, "leaf" | "payloadHash">;
-  /** In its agent's record; null for the service's own statements. */
+  /** Position in its agent's record; null for the service's own statements. */
   place: RecordPlace | null;
 }
 
@@ -218,7 +218,7 @@ export function describeStore(append: readonly Parameter[], besides: readonly Fu
 
 const plans = Object.entries(planSettings).map(([name, value]) => sql`set_config(${name}, ${value}, true)`);
 /**
- * For a transaction of drizzle's, whose connection has other uses: left alone, it plans each statement again, as the
+ * Plans once in a transaction of drizzle's, whose connection has other uses: left alone, it plans each statement again, as the
  * functions do theirs, which takes longer than to run them.
  */
 export const planOnce = sql`SELECT ${sql.join(plans, sql`, `)}`;
@@ -245,7 +245,7 @@ export interface KnownHead {
   log: OpenLog;
   edge: RightEdge;
   active: ActiveKeys;
-  /** As they are if the log's head is this one. */
+  /** Valid while the log's head is this one. */
   places: KnownPlaces;
 }
 
@@ -295,7 +295,7 @@ async function lockHead(
   return { log: { id, origin, key_id }, edge, places, active };
 }
 
-/** Nothing was stored, because what the batch was built on has changed or was never stored: it is built again. */
+/** Nothing was stored, because the head that the batch was built on changed or was never stored: rebuild it. */
 export class BuiltOnOther extends Error {}
 
 function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<QueuedEntry, Rejection> {
@@ -323,8 +323,8 @@ export class Refused extends Error {
 }
 
 /*
- * One batch: its items get their places and are sealed, and the tree grows by them. Under the head's lock, what the active
- * keys signed and its kind admits is stored too; without it the committer sends it (committer.ts).
+ * One batch: assign positions, sign, grow the tree. Under the head's lock, the active keys and each kind's `admit` are checked
+ * and the rows stored too; without it the committer sends them (committer.ts).
  */
 
 function groupByKind(queued: readonly QueuedEntry[]): Map<LogEntryKind<LogEntry>, QueuedEntry[]> {
@@ -394,7 +394,7 @@ export interface Sequenced {
   byKind: Map<LogEntryKind<LogEntry>, Placed<LogEntry>[]>;
 }
 
-/** Each is chained to the payload before it, so all are built before the first is signed. */
+/** Chains each entry to the payload before it, so all are built before the first is signed. */
 async function sealAll(
   items: readonly QueuedEntry[],
   places: GivingPlaces,
@@ -492,7 +492,7 @@ export async function storeSequenced(
 const byRules = (a: QueuedEntry, b: QueuedEntry) =>
   Number(a.kind.kind === "ruleset") - Number(b.kind.kind === "ruleset");
 
-/** Under the head's lock: what the active keys signed, and their kinds admit, is stored. */
+/** Stores, under the head's lock, what the active keys signed and its kind admits. */
 export async function sequenceLocked(
   tx: Executor,
   batch: QueuedEntry[],
@@ -520,7 +520,7 @@ export async function sequenceLocked(
       for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
     },
   );
-  // Under the head's lock and before the commit: see docs/decisions/0046-one-lock-for-all-machines.md.
+  // Runs under the head's lock and before the commit: see docs/decisions/0046-one-lock-for-all-machines.md.
   await signing.lock?.intend(toSigned(before), toSigned(sequenced.head));
   return { refused, sequenced, places };
 }

@@ -88,7 +88,7 @@ function openThread(): SigningThread {
   };
 }
 
-/** As the real one, with a pause for each note. */
+/** Fork guard like the real one, with a pause for each note. */
 function openGuard(): ForkGuard {
   let kept: SignedHead | null = null;
   const check = (head: SignedHead) => checkHead(kept, head);

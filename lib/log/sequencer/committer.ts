@@ -66,7 +66,7 @@ export interface CommittedHead extends SignedHead {
 
 const ignore = () => {};
 
-/** After another process has moved the head, so many batches lock it before they are signed. */
+/** Number of batches that lock the head before they are signed, after another process moved it. */
 const lockedBatches = 64;
 
 export interface Committer {
@@ -175,7 +175,7 @@ export function createCommitter(
       });
       if (sequenced === null) return refused;
       await finish(sequenced, places);
-      // It changes what the next batch must be signed with.
+      // A key event changes what the next batch must be signed with.
       if (batch.some(({ kind }) => kind.kind === "key_event")) known = null;
       return [...refused, ...sequenced.outcomes];
     } catch (error) {
@@ -185,7 +185,7 @@ export function createCommitter(
     }
   }
 
-  /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
+  /** True for entries built from memory, signed with the active keys, and stored by the database's own function. */
   const mayGoDirectly = (batch: QueuedEntry[], { log, active }: Pick<KnownHead, "log" | "active">) =>
     lock === null &&
     log.key_id === dependencies.keys.logSigner.keyId &&

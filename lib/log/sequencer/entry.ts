@@ -93,9 +93,9 @@ export interface LogEntry {
   /** The agent whose record it belongs to; the service's own statements are in none. */
   agentId?: string;
   client?: ClientNumber | null;
-  /** For each of them its agent's feed counts one more. */
+  /** True if its agent's feed counts it. */
   isListed?: boolean;
-  /** Something has changed: what the item was made from must be read again. */
+  /** Invalidates what the entry was made from: it must be read again. */
   forget?: () => void;
   preparation?: Preparation;
   keyId: string;
@@ -136,14 +136,14 @@ export const placedColumns = ({ item, logId, receipt, sealed }: Placed<LogEntry>
   signed_by: item.keyId,
 });
 
-/** Why the database's functions can't store an item as it is. Each kind has its own verdicts and details. */
+/** Reason why the database's functions can't store an entry as it is. Each kind has its own verdicts and details. */
 export interface Verdict {
   leaf_index: number;
   verdict: string;
   [detail: string]: unknown;
 }
 
-/** Refused with this error; or to be tried again in its place, or after the rest of its batch is stored. */
+/** Rejected with this error; or retried in its place, or after the rest of its batch. */
 export type Rejection = AppError | "again" | "after";
 
 export interface LogEntryKind<Item extends LogEntry> {
@@ -183,7 +183,7 @@ export interface Group {
   reject: (error: unknown) => void;
 }
 
-/** Nothing of a group was stored. For each item why it is in the way; null for one that is not. */
+/** Nothing of a group was stored. Holds, for each item, why it is in the way; null for one that is not. */
 export class GroupRefused extends Error {
   readonly reasons: readonly (AppError | null)[];
   constructor(reasons: readonly (AppError | null)[]) {
@@ -195,7 +195,7 @@ export class GroupRefused extends Error {
 /** A key was rotated since the item was signed, or a new log opened: load the keys and sign again. */
 export class SigningKeyChanged extends Error {}
 
-/** Made from something that is no longer so (a registration, a setting): to be made again. */
+/** Inputs (a registration, a setting) changed since the entry was built; rebuild it. */
 export class StaleInputs extends AppError {
   constructor() {
     super("service_unavailable", "what this depends on was changed at the same moment; try again");
@@ -226,7 +226,7 @@ const isOutdated = (error: unknown) => error instanceof SigningKeyChanged || err
 
 const rejection = (reason: unknown): PromiseRejectedResult => ({ status: "rejected", reason });
 
-/** Those that are refused keep their reason; the others were not stored because of them. */
+/** Rejected ones keep their reason; the others were not stored because of them. */
 function refuseAll(reasons: readonly unknown[]): PromiseRejectedResult[] {
   const other = new AppError("batch_refused", "another entry was refused, so nothing was recorded");
   return reasons.map((reason) => rejection(reason ?? other));

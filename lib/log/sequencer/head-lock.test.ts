@@ -29,7 +29,7 @@ function openMemory() {
   const requireThere = () => {
     if (memory.isAway) throw new Error("the store is away");
   };
-  /** As an ETag, which is of the content alone. */
+  /** Tag of the content alone, like an ETag. */
   const tagOf = (bytes: Uint8Array) => hexEncode(sha256(bytes));
   const put = (key: string, bytes: Uint8Array) => {
     objects.set(key, { bytes, tag: tagOf(bytes) });
@@ -186,7 +186,7 @@ describe("the lock", () => {
     const epoch = at(1, "e", 2);
     await expect(lock.supersede(A, A, epoch)).rejects.toThrow(/another machine/);
     await lock.supersede(await lock.readOut(), A, epoch);
-    // Not committed yet: only what was out is taken.
+    // Before the commit only the earlier head is accepted.
     await expect(other.require(A)).rejects.toThrow(ForkGuardError);
     await lock.confirm(epoch, never);
     await expect(other.require(B)).rejects.toThrow(ForkGuardError);

@@ -1,7 +1,7 @@
 /**
  * One lock for all machines (docs/decisions/0046-one-lock-for-all-machines.md): the object `head-lock` in the store says which
- * head of the log is out, and which one is intended on top of it. Changed on condition only, so what any machine signed, all
- * know.
+ * head of the log is out, and which one is intended on top of it. Changed conditionally only, so every machine knows what any
+ * machine signed.
  *
  *     {"origin":"example.com/log","turn":7,"writer":"9f2c…","out":{"logId":1,"size":40,"rootHex":"…"},"next":{…}}
  */
@@ -22,7 +22,7 @@ const headSchema = z.object({
 const contentSchema = z.object({
   /** Origin of the first log: a store belongs to one service. */
   origin: z.string(),
-  /** One higher with each change, so that no content returns. */
+  /** Incremented with each change, so that no content returns. */
   turn: z.int().min(1),
   /** Drawn by each process. */
   writer: z.string(),
@@ -44,9 +44,9 @@ export interface HeadLock {
   require(head: SignedHead): Promise<void>;
   /** The same, but a head beyond what is intended was committed meanwhile. */
   requireSince(readHead: () => Promise<SignedHead>): Promise<void>;
-  /** Under the row's lock and before the commit: the database is at `held`, `next` is to follow. */
+  /** Called under the row's lock and before the commit: the database is at `held`, `next` is to follow. */
   intend(held: SignedHead, next: SignedHead): Promise<void>;
-  /** After the commit, before anything leaves. `holds`: whether the database has both of them, as heads of one history. */
+  /** Called after the commit, before anything leaves. `holds`: true if the database has both, as heads of one history. */
   confirm(head: SignedHead, holds: (heads: SignedHead[]) => Promise<boolean>): Promise<void>;
   readOut(): Promise<SignedHead | null>;
   /** An operator goes on in a new log, whatever the database holds. `out`: as it was read; it stays until `next` is out. */
@@ -63,7 +63,7 @@ const isSameHead = (a: SignedHead | null, b: SignedHead | null) =>
 /** A database at the intended head has committed it; at the one below, it never will. */
 const accepts = ({ out, next }: Content, head: SignedHead) => isSameHead(out, head) || isSameHead(next, head);
 
-/** Nothing is committed under the lock that was not intended before. */
+/** Rejects heads that were not intended under the lock before they were committed. */
 const isBeyond = ({ out, next }: Content, head: SignedHead) => isHigher(head, next ?? out);
 
 function refuse(content: Content, head: SignedHead): never {
@@ -107,7 +107,7 @@ export function createHeadLock({ store, origin, random, logger }: Options): Head
   let unnoted: { timer: NodeJS.Timeout } | null = null;
   let turn: Promise<unknown> = Promise.resolve();
 
-  /** One after the other, so that what is known is what was done last. */
+  /** Serializes work, so that what is known is what was done last. */
   function alone<T>(work: () => Promise<T>): Promise<T> {
     const done = turn.then(work, work);
     turn = done;
@@ -152,7 +152,7 @@ export function createHeadLock({ store, origin, random, logger }: Options): Head
       // The client may have asked twice, and the second time found what the first had stored.
       const found = await ask(store.read(lockName));
       if (found !== null && bytesEqual(found.bytes, bytes)) known = { content, tag: found.tag };
-      // With the tag of before it may be stored yet; with another one never.
+      // The old tag means that it may be stored yet; another one, that it never will.
       else if (failure.cause !== null && found?.tag === from?.tag)
         throw new HeadLockAway(`the store ${store.name} did not change the head's lock`, failure);
     }

@@ -88,7 +88,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("interleavings of several p
   let fleet: Fleet;
   let key: string;
   let count = 0;
-  /** By action, which nothing else has: what was sent, and each answer to it. */
+  /** Keyed by action, which nothing else has: what was sent, and each answer to it. */
   const answers = new Map<string, TestAnswer[]>();
   let authorization: object = {};
   const numbers = [0, 0, 0];
@@ -176,7 +176,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("interleavings of several p
   async function runRound({ member, delayMs, operations }: ValueOf<typeof round>, event: Event) {
     await memberAt(member).ready();
     const happening = happen(event, member, delayMs);
-    // Whatever the plan, the member that it happens to has something to store.
+    // Gives the member that it happens to something to store, whatever the plan.
     const own: Operation = { member, agent: 0, what: "numbered" };
     await Promise.all([happening, ...[...operations, own].map(perform)]);
     // A process publishes the keys that it has read within the last second.

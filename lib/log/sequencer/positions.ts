@@ -120,7 +120,7 @@ export function describeClients(counted: readonly CountedClient[]): FunctionCall
 export type RecordHeads = LRUCache<string, RecordHead>;
 
 /**
- * Some 4 MB when full. It is made under the lock of the log's head: with `max` in place of `maxSize` all of it would be
+ * Takes some 4 MB when full. It is made under the lock of the log's head: with `max` in place of `maxSize` all of it would be
  * allocated then, which takes 1.6 ms.
  */
 const maxRemembered = 20_000;
@@ -173,7 +173,7 @@ export interface GrownRecord {
   agentId: string;
   before: number;
   head: RecordHead;
-  /** How many of the new entries its feed shows. */
+  /** Number of the new entries that its feed shows. */
   listed: number;
   /** 16 bytes for its tag in snapshots, drawn with the first entry. */
   salt: Uint8Array | null;

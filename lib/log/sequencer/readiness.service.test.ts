@@ -80,7 +80,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("on PostgreSQL", () => {
   it("takes a new page of the disk with each try, and keeps no row", async () => {
     const { test, admin } = await open();
     const ready = createReadiness(test.app.context);
-    // Whoever reads the table may clear a page of it, which the next row would take again.
+    // Readers of the table may prune a page of it, which the next row would take again.
     const sizeOf = async () =>
       Number((await admin`SELECT pg_relation_size('write_probe') AS bytes`)[0]?.["bytes"]);
     await admin.unsafe("ALTER TABLE write_probe SET (autovacuum_enabled = false)");

@@ -41,14 +41,14 @@ import { createPlaceReaders, readNextPlace } from "./positions";
 interface PreSigning {
   /** The items that may go into a batch now; the others are kept until they may. */
   take(items: readonly QueuedEntry[]): QueuedEntry[];
-  /** Once what came before is committed: starts with those that `take` has kept. */
+  /** Starts those that `take` has kept, once what came before is committed. */
   begin(): void;
   holds(agentId: string | undefined): boolean;
   count(): number;
   settled(): Promise<void>;
 }
 
-/** Those of a slug that nobody has claimed yet are of one agent before one of them is prepared for its place. */
+/** Makes entries of an unclaimed slug one agent's before one of them is prepared for its position. */
 function mergeNewAgents(queued: readonly QueuedEntry[]): void {
   for (const kind of new Set(queued.map((one) => one.kind)))
     kind.mergeNewAgents?.(queued.flatMap((one) => (one.kind === kind ? [one.item] : [])));
@@ -59,7 +59,7 @@ export function createPreSigning(
   readPlace: (item: LogEntry) => Promise<Place>,
   release: (items: QueuedEntry[]) => void,
 ): PreSigning {
-  /** By agent: the item that is prepared, and those behind it. */
+  /** Keyed by agent: the entry that is prepared, and those behind it. */
   const waiting = new Map<string, QueuedEntry[]>();
   const running = new Map<string, Promise<void>>();
 
@@ -135,7 +135,7 @@ function createQuarantine() {
 
 /* A group: all of its items are stored, or none. */
 
-/** How often a group is tried again with what has changed put in place. */
+/** Attempts of a group, each with the changed inputs in place. */
 const groupAttempts = 3;
 
 /** `after`: it is in the way of another one of its group, which no order can help. */
@@ -221,7 +221,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     running ??= new Promise((started) => setImmediate(started)).then(run);
   }
 
-  /** Refused ones get their answers, and the others go again without them, in their order. */
+  /** Rejects the failed entries and requeues the rest in order. */
   async function runUnrefused(batch: QueuedEntry[], judged: Map<QueuedEntry, Rejection>): Promise<void> {
     const again: QueuedEntry[] = [];
     const after: QueuedEntry[] = [];
@@ -235,7 +235,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
         queued.reject(judgement);
       }
     }
-    // Nobody waits for what has to be made again: all go back, because those behind it may be of its agent.
+    // Requeues all if one must be prepared again, because those behind it may be of its agent.
     if (again.some(({ item }) => isUnprepared(item))) return enqueue([...again, ...after]);
     for (const others of [again, after]) if (others.length > 0) await runBatch(others);
   }
@@ -319,7 +319,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   async function run(): Promise<void> {
     while (queue.length > 0 || underway !== null || groups.some(mayGo)) {
       const batch = preparing.take(queue.splice(0, maxBatch));
-      // Before others are prepared and come into the queue: they would come after it.
+      // Taken before others are prepared and queued: they would come after it.
       const next = groups.findIndex(mayGo);
       const [group] = next < 0 ? [] : groups.splice(next, 1);
       for (const part of refusedOwners.part(batch, committer.count()))
@@ -434,7 +434,7 @@ async function requireHead({ database, keys, guard, lock }: Given): Promise<void
   await lock?.requireSince(async () => rowToSignedHead(await readHeadRow(database)));
   const areAtHand = () => keys.signer.keyId === head.attestation_key && keys.logSigner.keyId === head.key_id;
   if (areAtHand()) return;
-  // As an attestation would after a rotation by another process.
+  // Reloads as an attestation would after a rotation by another process.
   await keys.reload();
   if (!areAtHand()) throw new Error("the active signing keys are not at hand");
 }

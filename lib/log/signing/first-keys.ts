@@ -25,7 +25,7 @@ export interface KeySource {
   loadNext(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
   promoteNext(purpose: KeyPurpose): Promise<void>;
   create(missing: KeyPurpose[]): Promise<void>;
-  /** Where a key is looked for, for messages: `SIGNING_KEY or ./data/keys/signing-key`. */
+  /** Describes where a key is looked for, in messages: `SIGNING_KEY or ./data/keys/signing-key`. */
   describe(purpose: KeyPurpose): string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Where the service's secret keys are: settings first, else files of DATA_DIR/keys. A rotation makes
- * `<file>.next` first and renames it when the database has made that key the active one.
+ * Locations of the service's secret keys: settings first, else files of DATA_DIR/keys. A rotation makes `<file>.next` first and
+ * renames it when the database has made that key the active one.
  */
 import { randomBytes } from "node:crypto";
 import type { Env } from "#lib/env";
@@ -9,7 +9,7 @@ import type { KeyWrapping } from "./key-wrapping";
 import { createLocalSigner, type KeyPurpose, type Signers } from "./signing-keys";
 
 const keyFiles = { attestation: "signing-key", log: "log-signing-key", zk: "zk-signing-key" } as const;
-/** Made with the first keys. */
+/** Created with the first keys. */
 export const authSecretFile = "auth-secret";
 const keySettings = { attestation: "SIGNING_KEY", log: "LOG_SIGNING_KEY", zk: "ZK_SIGNING_KEY" } as const;
 const purposes: KeyPurpose[] = ["attestation", "log", "zk"];

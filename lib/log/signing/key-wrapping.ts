@@ -9,7 +9,7 @@
  */
 import type { Env } from "#lib/env";
 
-/** One service, with the name of a key there. Throws what the service's library throws. */
+/** A key management service, with the name of a key there. Throws what the service's library throws. */
 export interface Kms {
   encrypt(key: string, plaintext: Uint8Array, use: string): Promise<Uint8Array>;
   decrypt(key: string, ciphertext: Uint8Array, use: string): Promise<Uint8Array>;

@@ -12,7 +12,7 @@ export function openKeyPair(seed: Buffer) {
   seed.fill(0);
   return {
     publicKey,
-    /** In memory that threads share, so that it is overwritten where it is used. */
+    /** Copies into memory that threads share, so that it is overwritten where it is used. */
     copySeed: () => {
       const copy = new Uint8Array(new SharedArrayBuffer(sodium.crypto_sign_SEEDBYTES));
       copy.set(secretKey.subarray(0, copy.length));
@@ -26,7 +26,7 @@ export function openKeyPair(seed: Buffer) {
   };
 }
 
-/** It doesn't refuse all that lib/protocol/keys/ed25519.ts does: lib/services/attestations/stored-receipt.ts is as strict. */
+/** Accepts some keys that lib/protocol/keys/ed25519.ts refuses; lib/services/attestations/stored-receipt.ts is as strict. */
 export const verifySignature: VerifyEd25519 = (signature, message, publicKey) =>
   signature.length === SIGNATURE_BYTES &&
   publicKey.length === PUBLIC_KEY_BYTES &&

@@ -41,7 +41,7 @@ async function findLogKey(executor: Executor, origin: string): Promise<VerifierK
   return (await readLogs(executor)).find((log) => log.origin === origin)?.key ?? null;
 }
 
-/** Whatever signs with Ed25519. Synchronous: keys wrapped by a KMS are unwrapped at start. */
+/** Ed25519 signer. Synchronous: keys wrapped by a KMS are unwrapped at start. */
 export interface Signer {
   /** First 16 hex digits of SHA-256 over the raw public key. */
   readonly keyId: string;
@@ -84,10 +84,10 @@ export interface SigningKeys {
   readonly signer: Signer;
   readonly logSigner: Signer;
   zkKeyPair(): Promise<ZkKeyPair>;
-  /** After a rotation by another process; rejects if the new key is not at hand. */
+  /** Reloads after a rotation by another process; rejects if the new key is not at hand. */
   reload(): Promise<void>;
   logVerifierKey(origin: string): Promise<VerifierKey>;
-  /** All attestation keys there ever were, oldest first; once for each log that a key signed in. */
+  /** Lists all attestation keys there ever were, oldest first; once for each log that a key signed in. */
   published(): Promise<PublishedKey[]>;
 }
 

@@ -28,7 +28,7 @@ export interface TimeStamps {
 interface Options {
   database: Database;
   urls: readonly string[];
-  /** Only stamps that lead to one of these are kept. */
+  /** Roots to which a kept stamp must lead. */
   pinned: readonly Certificate[];
   clock: () => Date;
   random: (length: number) => Uint8Array;
@@ -121,7 +121,7 @@ export function createTimeStamps(options: Options): TimeStamps {
  * authority's first one after the leaf. They bound the time before which it was made.
  */
 
-/** As {@link selectAnchors} gives it. */
+/** Row of {@link selectAnchors}. */
 interface StoredAnchor {
   size: number;
   note: string;
@@ -168,7 +168,7 @@ export interface Anchor {
   size: number;
   checkpoint: string;
   stamps: { tsa: string; response: Uint8Array }[];
-  /** For {@link proveStored}. */
+  /** Read by {@link proveStored}. */
   tiles: string | null;
 }
 
@@ -281,7 +281,7 @@ export function createNotBefore(options: BeaconOptions): NotBeforeSource {
       refresh();
     },
     fieldAt: (now) => (known !== null && isFresh(known, now) ? { not_before: known.bound } : {}),
-    // Each look may keep another note, so there are not many more than one in an interval.
+    // Throttled: each call may store another note, so there are few more than one in an interval.
     refresh: () => {
       if (known === null || measureAge(known, clock()) > intervalMs) refresh();
     },

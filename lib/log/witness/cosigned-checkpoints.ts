@@ -1,6 +1,6 @@
 /**
- * Which checkpoint is shown: the newest that meets the witness policy. Under constant load the newest of all is never
- * cosigned yet, and everyone still gets cosigned ones. The log doesn't wait for witnesses.
+ * Chooses the checkpoint that is shown: the newest that meets the witness policy. Under constant load the newest of all is
+ * never cosigned yet, and everyone still gets cosigned ones. The log doesn't wait for witnesses.
  */
 import { and, desc, eq, inArray, lte, max, or, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
@@ -69,7 +69,7 @@ async function findCosigned(executor: Executor, logId: number, { witnesses, quor
 
 type Head = Awaited<ReturnType<typeof readOpenHead>>;
 
-/** Without its cosignatures; what the log signs a second time. */
+/** Chooses one without its cosignatures: what the log signs a second time. */
 export async function chooseCheckpoint(
   executor: Executor,
   head: Head,

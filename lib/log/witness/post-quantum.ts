@@ -74,7 +74,7 @@ async function storeLine({ database }: Tools, logId: number, size: number, line:
   await database.db.delete(logCosignatures).where(and(isOwn, lt(logCosignatures.size, sql`(${oldest})`)));
 }
 
-/** After a failure, of the database for example. */
+/** Milliseconds to wait after a failure, of the database for example. */
 const pauseMs = 5_000;
 
 /** True if there is nothing left to sign. */
@@ -107,7 +107,7 @@ async function signNewest(tools: Tools, sign: SignMlDsa): Promise<boolean> {
   return !isNew;
 }
 
-/** Without new ones, readers would get old checkpoints for a while. */
+/** Removes them: without new ones, readers would get old checkpoints for a while. */
 export async function stopPostQuantum({ database }: Pick<Tools, "database">): Promise<void> {
   await database.db.delete(logCosignatures).where(eq(logCosignatures.witness, POST_QUANTUM_LINE));
 }

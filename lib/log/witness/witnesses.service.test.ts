@@ -109,7 +109,7 @@ describe("witnesses", () => {
     );
     const [first, , down] = body.log.witnesses.members;
     expect(body.log.witnesses.post_quantum_members).toMatchObject([{ vkey: quantumVkey }]);
-    // By a verifier of 1.0.0, which knows keys of type 4 alone.
+    // Checked by a verifier of 1.0.0, which knows keys of type 4 alone.
     expect(body.log.witnesses.members).toHaveLength(3);
     expect(parseTrust(body).witnesses).toHaveLength(4);
     expect(first).toMatchObject({ name: "witness.test/w11", vkey: witnesses[0]?.vkey });

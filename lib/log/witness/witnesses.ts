@@ -40,7 +40,7 @@ export type WitnessAnswer =
 const timeoutMs = 5_000;
 const maxAnswerBytes = 100_000;
 
-/** It knows no log of this origin, or the log by another key (c2sp.org/tlog-witness). */
+/** The witness knows no log of this origin, or knows it by another key (c2sp.org/tlog-witness). */
 const unknownLog = ": give it this log's vkey, which /v1/pubkey shows";
 
 /** Lines of all keys that it signs with. */
@@ -88,7 +88,7 @@ export async function addCheckpoint(witness: Witness, request: AddCheckpointRequ
 export interface Witnesses {
   /** Throws if a witness has cosigned what the database does not hold; one that is silent only warns. */
   ask(): Promise<void>;
-  /** After a commit, or to have the newest checkpoint cosigned once more. */
+  /** Called after a commit, or to have the newest checkpoint cosigned once more. */
   schedule(): void;
   close(): Promise<void>;
 }

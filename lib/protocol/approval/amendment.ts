@@ -58,7 +58,7 @@ export const hashInputs = (inputs: JsonObject): string => `sha256:${canonicalHas
 
 type Asked = Pick<ApprovalRequest, "amount" | "amendable" | "details" | "inputs_hash">;
 
-/** Why a request can't be amendable in this way; null if it can. */
+/** Returns why a request can't be amendable in this way; null if it can. */
 export function findUnamendable(asked: Asked, context: Readonly<Record<string, string>>): string | null {
   const { amendable = [], amount, inputs_hash } = asked;
   const absent = amendable.find((field) => {
@@ -80,7 +80,7 @@ const maxDetail = 1024;
 export interface Changed {
   amount: Amount | undefined;
   context: Record<string, string>;
-  /** Sorted; what follows the amount included. */
+  /** Sorted names, those that follow the amount included. */
   fields: string[];
 }
 
@@ -139,13 +139,13 @@ export function listFollowers(
   );
 }
 
-/** In the same currency. */
+/** True for a lower amount in the same currency. */
 export function isLower(now: ApprovalRequest["amount"], before: ApprovalRequest["amount"]): boolean {
   if (!now || !before || now.currency !== before.currency) return false;
   return amountUnits(now.value) < amountUnits(before.value);
 }
 
-/** With the content of both pages: other values only where a detail is named. */
+/** Compares the content of both pages: values differ only where a detail is named. */
 export function isShownBefore(
   { amends }: Pick<ApprovalRequest, "amends">,
   original: ApprovalRequest,

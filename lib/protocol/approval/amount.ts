@@ -44,7 +44,7 @@ const decimals = new Map(
 /** Undefined for a code that ISO 4217 doesn't list. */
 const currencyDecimals = (code: string): number | undefined => decimals.get(code);
 
-/** Why no amount of this currency can be this; null if one can. `value`: canonical. */
+/** Returns why no amount of this currency can be this; null if one can. `value`: canonical. */
 export function findCurrencyMistake(currency: string, value: string): string | null {
   const places = currencyDecimals(currency);
   if (places === undefined) return `"${currency}" is not on the list of ISO 4217`;
@@ -52,7 +52,7 @@ export function findCurrencyMistake(currency: string, value: string): string | n
   return `${currency} has ${places === 0 ? "no decimals" : `${places} decimals`}: ${value} can't be paid`;
 }
 
-/** In units of 10⁻⁴. `value`: canonical. */
+/** Converts to units of 10⁻⁴. `value`: canonical. */
 export function amountUnits(value: string): bigint {
   if (!amountValuePattern.test(value)) throw new RangeError("not a canonical amount");
   const [whole = "", fraction = ""] = value.split(".");
@@ -89,7 +89,7 @@ function formatValue(value: string, currency: string): string {
 export const formatAmount = ({ value, currency }: Amount): string =>
   `${formatValue(value, currency)} ${currency}`;
 
-/** By currency, the largest first; what has no amount comes last. */
+/** Orders by currency, the largest first; no amount comes last. */
 export function compareAmounts(one: Amount | null, other: Amount | null): number {
   if (one === null || other === null) return Number(one === null) - Number(other === null);
   if (one.currency !== other.currency) return one.currency < other.currency ? -1 : 1;

@@ -25,7 +25,7 @@ export interface Decision {
   key_id: string;
   /** Hex SHA-256 of the canonical signed object without `log`; null if nothing was approved. */
   authorization_hash: string | null;
-  /** Only if approvers had asked something. */
+  /** Set if approvers asked something. */
   questions_hash?: string;
   record: RecordPlace;
 }

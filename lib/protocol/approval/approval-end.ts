@@ -19,7 +19,7 @@ export function findEnd({ usable_until, grant }: Ends, now: string): string | nu
   return left < 0 || (grant && left === 0) ? end : null;
 }
 
-/** Whatever backs the attestation could not have been claimed any more. */
+/** Reasons for which the attestation's backing could not have been claimed any more. */
 export const approvalStops = {
   grant_revoked: "its standing approval was taken back",
   grant_ended: "its standing approval was over",

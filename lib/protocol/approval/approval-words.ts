@@ -2,7 +2,7 @@
 import type { ApprovalMethod, BackedApproval } from "#lib/protocol/statement/human-approval";
 import { formatCount } from "#lib/protocol/text/display-text";
 
-/** After "Human approval: ". */
+/** Words that follow "Human approval: ". */
 export const approvalWords: Record<ApprovalMethod, string> = {
   none: "none recorded",
   hash: "asserted by the caller, not proven",

@@ -43,7 +43,7 @@ export interface ApprovalRequest {
   inputs_hash?: string;
   /** Makes it version 2. */
   details?: SignedDetails;
-  /** As context_hash, by entries that can be shown one by one. Makes it version 2. */
+  /** Like context_hash, by entries that can be shown one by one. Makes it version 2. */
   entries_hash?: string;
   /** Fields that an approver may change, sorted. Makes it version 2. */
   amendable?: string[];
@@ -51,14 +51,14 @@ export interface ApprovalRequest {
   amends?: Amends;
   /** World ID level; `none` only if enrolled approvers are required. */
   required_level: RequiredLevel | "none";
-  /** With required approvers: how many they are together. */
+  /** Set with required approvers: their total. */
   approvals_required: number;
   required_approvers: RequiredApprovers[];
   requester_may_approve: boolean;
-  /** Who asks, if it is one of the organization's approvers: their id. */
+  /** Id of the requester, if one of the organization's approvers. */
   requester_id?: string;
   grant: GrantTerms | null;
-  /** How long people's approval can be used; without it there is no end. */
+  /** Seconds for which people's approval can be used; without it there is no end. */
   usable_for_seconds?: number;
   created_at: string;
   expires_at: string;
@@ -112,7 +112,7 @@ export interface PasskeyApproval {
   nullifier_hash?: string;
   /** `proof`: base64, from the entry's sibling upwards. */
   roster: { head: RosterHead; entry: RosterEntry; index: number; proof: string[] };
-  /** For whom the person decided as a deputy: an approver's id. Makes it version 2. */
+  /** Id of the approver for whom the person decided as a deputy. Makes it version 2. */
   deputy_for?: string;
   /** Place in the list that the passkey signed in one; absent if it signed this request alone. Makes it version 2. */
   list?: ListBranch;
@@ -147,7 +147,7 @@ export interface UnsignedAuthorization {
   decided_by: DecidedBy;
   /** None unless people decided. */
   approvals: Approval[];
-  /** Where it was given; anything but production is a TEST. */
+  /** Environment of the approval; anything but production is a TEST. */
   environment: WorldEnvironment;
   approved_at: string;
   /** Null: no end. */
@@ -166,7 +166,7 @@ export function requestHash(request: ApprovalRequest): string {
   return hexEncode(sha256(canonicalBytes({ ...request })));
 }
 
-/** Everything that the page, the wallet and the proof name, from the hash alone. */
+/** Derives everything that the page, the wallet and the proof name, from the hash alone. */
 export function bindRequest(request: ApprovalRequest): ApprovalBinding {
   const hash = requestHash(request);
   return {
@@ -264,7 +264,7 @@ export function isSameAgentKey(asked: JsonObject, registeredKey: string | null):
   return (asked["agent_public_key"] ?? null) === registeredKey;
 }
 
-/* Where an authorization was given: anything but production is a TEST. */
+/* Environment in which an authorization was given: anything but production is a TEST. */
 
 /** A passkey, a rule or a standing approval proves the same on a loopback address, but counts as a TEST there. */
 export function findEnvironment(origin: string, approvals: readonly Approval[]): WorldEnvironment {

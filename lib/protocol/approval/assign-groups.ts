@@ -1,4 +1,4 @@
-/** Which of the required groups each approver counts for: one group each, whatever groups they are in. */
+/** Assigns each approver to one of the required groups, whatever groups they are in. */
 
 import {
   canonicalHash,
@@ -11,8 +11,8 @@ import type { OrganizationMark } from "#lib/protocol/text/organization-name";
 import type { RequiredApprovers } from "./decided-by";
 
 /**
- * How many of each group's places the people can fill together at most, in the order of `required`. `people`: the ids of
- * the groups that each is in. An augmenting path for each person (Kuhn): there are at most 10 places.
+ * Most places of each group that the people can fill together, in the order of `required`. `people`: the ids of the groups that
+ * each is in. An augmenting path for each person (Kuhn): there are at most 10 places.
  */
 export function fillPlaces(
   required: readonly RequiredApprovers[],
@@ -40,7 +40,7 @@ export function fillPlaces(
   return filled;
 }
 
-/** Who must have cosigned: a witness, or so many of a group whose members are witnesses and groups again. */
+/** Cosigners that are required: a witness, or `k` of a group whose members are witnesses and groups again. */
 export type Quorum = string | { k: number; of: Quorum[] };
 
 /** The least number of witnesses with which it can be met. */
@@ -51,12 +51,12 @@ export function fewestFor(quorum: Quorum): number {
 }
 
 /*
- * Who asks for an approval, as the page shows it and as `human_authorization` covers it: everything here is hashed whole,
- * so that the page can render nothing else.
+ * Requester of an approval, as the page shows it and as `human_authorization` covers it: everything here is hashed whole, so
+ * that the page can render nothing else.
  */
 
 export interface VerifiedDomain {
-  /** As DNS has it, IDNs in Punycode. */
+  /** Domain in the form of DNS, IDNs in Punycode. */
   domain: string;
   /** The same as people write it. */
   unicode: string;

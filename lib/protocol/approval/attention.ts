@@ -10,15 +10,15 @@ export const minGroupPeople = 3;
 const hastyMs = 3_000;
 
 export interface AttentionWeek {
-  /** Its Monday, in UTC. */
+  /** Monday of the week, in UTC. */
   week: string;
   approved: number;
   denied: number;
   within_3_s: number;
-  /** From the request to the last decision on it, by nearest rank. */
+  /** Time from the request to the last decision on it, by nearest rank. */
   median_ms: number | null;
   p90_ms: number | null;
-  /** Nothing signed says what follows. */
+  /** Unsigned, as are the fields below. */
   amended: number;
   expired: number;
   /** Decisions of each person on the approval page, by whether all of the request had been on the screen before. */

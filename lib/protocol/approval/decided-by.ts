@@ -1,4 +1,4 @@
-/** Who may decide a request and who did: groups of people, a standing approval that people gave before, or a rule. */
+/** Deciders, permitted and actual: groups of people, a standing approval that people gave before, or a rule. */
 
 export type RequiredApprovers = {
   /** The group's id; its name is among what the page shows and the object hides. */
@@ -29,7 +29,7 @@ type DerivedTerms = {
   derivation: string;
   /** Sorted: a covered request has exactly these, and they are all of what is done. */
   details: string[];
-  /** When it is made, UTC, both included. */
+  /** Hours in which it may be made, UTC, both included. */
   hours: { from: number; to: number };
 };
 
@@ -39,10 +39,10 @@ export interface DecidedByGrant {
   request_hash: string;
   /** Hex SHA-256 of its canonical signed object without `log`. */
   authorization_hash: string;
-  /** This is its n-th use, of so many. */
+  /** Number of this use, and the limit. */
   use: number;
   of: number;
-  /** Together with this use; null without amounts. */
+  /** Total with this use; null without amounts. */
   spent: string | null;
   budget: string | null;
   currency: string | null;
@@ -60,7 +60,7 @@ export type DecidedBy = { kind: "people" } | DecidedByGrant | DecidedByRule;
 /** A freeze of the agent by its organization can decide a denial, never an approval. */
 export type Decider = DecidedBy | { kind: "freeze" };
 
-/** How long what no person was asked about can be used, at most. */
+/** Longest time for which an approval that no person gave can be used. */
 const unaskedSeconds = 3600;
 
 export function usableUntil({

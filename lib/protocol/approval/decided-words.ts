@@ -1,4 +1,4 @@
-/** Who decided, in words: people with their groups and ways, a standing approval and what is left of it, or a rule. */
+/** Words for who decided: people with their groups and ways, a standing approval and what is left of it, or a rule. */
 import { formatCount } from "#lib/protocol/text/display-text";
 import { type Amount, formatAmount, formatLeft } from "./amount";
 import type { DecidedByGrant, Decider } from "./decided-by";
@@ -12,9 +12,9 @@ export interface DecidingPerson {
   readonly way: Way;
   /** ISO 8601; null if nothing says it. */
   readonly at: string | null;
-  /** In another's place; absent: by their own right. */
+  /** Set for a deputy's decision; absent: by their own right. */
   readonly isDeputy?: boolean;
-  /** How many requests the passkey signed at once; absent: this one alone. */
+  /** Number of requests that the passkey signed at once; absent: this one alone. */
   readonly listSize?: number;
 }
 
@@ -53,7 +53,7 @@ export type Decided =
   /** Erased, private or unreadable. */
   | { readonly kind: "hidden" };
 
-/** How many people in words: "2 members of finance", to the public "2 of one group". `isPack`: "2 of finance". */
+/** Number of people in words: "2 members of finance", to the public "2 of one group". `isPack`: "2 of finance". */
 export function describeGroups(groups: readonly DecidingGroup[], isPack = false): string {
   const nameless = (index: number) => (index === 0 ? "one group" : "another");
   const each = groups.map(({ name, count }, index) => {
@@ -89,7 +89,7 @@ function describePeople(
   return `${who}${ways.length === 0 ? "" : `, by ${ways.join(" and ")}`}${grade}`;
 }
 
-/** Without amounts only its uses are counted. */
+/** Words for a use; without amounts only uses are counted. */
 export function describeUse({ use, of, spent, budget, currency }: GrantUse): string {
   const money =
     spent === null || budget === null || currency === null

@@ -4,7 +4,7 @@
 const amounts = /amount|total|price|sum\b|cost|value|fee|budget|limit|currency|quantity/;
 const recipients =
   /recipient|payee|beneficiary|creditor|receiver|destination|iban|account|wallet|address|e-?mail|domain|host|\bto\b/;
-/** Somebody, rather than the address of something of theirs. */
+/** Names of people, rather than of addresses of something of theirs. */
 const payees = /recipient|payee|beneficiary|creditor|receiver|supplier|vendor|merchant|\bto\b/;
 
 /** `recipientName`, `recipient_name` and `recipient-name` are read alike, hidden characters inside are not read. */

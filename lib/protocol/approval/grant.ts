@@ -40,7 +40,10 @@ function whyAmountOut({ max_amount, currency }: GrantTerms, amount: Amount | und
   return amountUnits(amount.value) > amountUnits(max_amount) ? "max_amount" : null;
 }
 
-/** Whoever binds inputs and doesn't say that the details are all of them, as no client of 1.0.0 does, may show a part. */
+/**
+ * True for details that say they are complete. A request that binds inputs without saying so, as all from clients of 1.0.0, may
+ * show a part.
+ */
 export const saysComplete = ({ details, inputs_hash }: Pick<CoveredRequest, "details" | "inputs_hash">) =>
   details?.complete ?? inputs_hash === undefined;
 
@@ -69,7 +72,7 @@ export function whyOutOfScope(
 
 export interface GrantUsage {
   uses: number;
-  /** In units of 10⁻⁴. */
+  /** Spent so far, in units of 10⁻⁴. */
   spentUnits: bigint;
 }
 

@@ -31,7 +31,7 @@ import {
   saltEntries,
 } from "./shown-content";
 
-/** With a salt, the roster of the approval commits to the name; without one it is the organization's own word. */
+/** Name with the salt by which the roster of the approval commits to it; without a salt it is the organization's own word. */
 export interface ApproverName {
   approver_id: string;
   name: string;
@@ -106,7 +106,7 @@ export function parseOpening(value: JsonValue): Opening | null {
 
 const placeOf = ({ kind, name }: ContentEntry) => JSON.stringify([kind, name]);
 
-/** Each entry is among the digests, none is opened twice, and the digests together are what was signed. */
+/** True if each entry is among the digests, none is opened twice, and the digests together are what was signed. */
 function areEntriesSigned(entries: readonly OpenedEntry[], digests: readonly string[], signed: string) {
   const places = new Set(entries.map(placeOf));
   return (
@@ -133,7 +133,7 @@ function describeNames(approvers: readonly ApproverName[]): string {
   ].join("");
 }
 
-/** Both as read from a file; `object` is the approval that is verified beside it. */
+/** Checks an opening as read from a file; `object` is the approval that is verified beside it. */
 export function checkOpening(value: JsonValue, object: JsonObject): Outcome {
   const opening = parseOpening(value);
   const authorization = parseHumanAuthorization(object);

@@ -49,7 +49,7 @@ export const isCaught = (outcome: PlantedOutcome | null): boolean =>
 
 export type PlantedEntry = {
   request_id: string;
-  /** When it is to be shown, ISO 8601. */
+  /** Time at which it is to be shown, ISO 8601. */
   at: string;
   fact: PlantedFact;
   /** base64 of 16 random bytes */
@@ -61,7 +61,7 @@ export type PlantedSchedule = {
   organization: string;
   group: string;
   from: string;
-  /** By then each is opened. */
+  /** Time by which each is opened. */
   until: string;
   /** {@link plantedHash} of each entry, in order. */
   entries: string[];
@@ -124,7 +124,7 @@ export type PlantedStatement = {
   /** {@link plantedOrganization}. */
   organization: string;
   key_id: string;
-  /** When it was logged, ISO 8601. */
+  /** Time at which it was logged, ISO 8601. */
   at: string;
 } & ({ kind: "schedule"; until: string } | { kind: "opening"; schedule: string });
 
@@ -173,8 +173,8 @@ export function isPackedPlanted(value: unknown): value is PackedPlanted {
 }
 
 /**
- * Why these documents aren't all that the log has of the schedules that end in the period; null if they are. `logged`: the
- * service's own statements, in the order of the log. `used`: hashes of requests that an approval or attestation is of, each
+ * Returns why these documents aren't all that the log has of the schedules that end in the period; null if they are. `logged`:
+ * the service's own statements, in the order of the log. `used`: hashes of requests that an approval or attestation is of, each
  * with its organization, so that nobody shows another one's. `counted`: when the signed counts of the pack were made; of a
  * period that ends later than all that the pack knows, what had not ended yet isn't missing.
  */
@@ -227,11 +227,11 @@ export interface PlantedCount {
   name: string;
   planted: number;
   caught: number;
-  /** Not opened in time. */
+  /** Number not opened in time. */
   unopened: number;
 }
 
-/** By group. An opening whose first statement is later than its schedule's end is none. */
+/** Counts by group. An opening whose first statement is later than its schedule's end is none. */
 export function countPlanted(
   { organization, schedules }: PackedPlanted,
   logged: readonly PlantedStatement[],
@@ -262,7 +262,7 @@ export function countPlanted(
 export const sayPlanted = ({ name, planted, caught }: PlantedCount): string =>
   `${name} caught ${caught} of ${formatCount(planted, "planted request")}`;
 
-/* One fact made wrong, the rest as a real request has it. */
+/* Real request with one fact made wrong. */
 
 export interface Plantable {
   agent_slug: string;
@@ -323,7 +323,7 @@ function mistakePayee<Real extends Plantable>(real: Real, share: Share): Made<Re
   return { wrong: { ...real, action, context: Object.fromEntries(context) }, mistake };
 }
 
-/** Its own words and details say the same as the amount: in its canonical form, with all decimals, and in threes. */
+/** Changes the amount and the words and details that repeat it: in its canonical form, with all decimals, and in threes. */
 function mistakeAmount<Real extends Plantable>(real: Real): Made<Real> {
   const { amount } = real;
   const more = amount && multiplyByTen(amount);
@@ -361,7 +361,10 @@ export function makeMistake<Real extends Plantable>(real: Real, fact: PlantedFac
 const weekMs = 7 * dayMs;
 const jitterMs = 30 * 60_000;
 
-/** At the weekday and hour of one of the real requests, so that no hour gives it away. `past`: not empty; all in ms. */
+/**
+ * Draws a time at the weekday and hour of one of the real requests, so that no hour gives it away. `past`: not empty; all in
+ * ms.
+ */
 export function drawTime(
   past: readonly number[],
   { from, to }: { from: number; to: number },
@@ -374,7 +377,7 @@ export function drawTime(
   return Math.min(Math.max(drawn, from), to);
 }
 
-/** For the page, once it has ended. */
+/** Words for the page, once it has ended. */
 export function explainMistake(fact: PlantedFact, mistake: Mistake | null): string {
   const [right, wrong] = mistake === null ? [null, null] : [mistake.right, mistake.wrong];
   if (fact === "agent")

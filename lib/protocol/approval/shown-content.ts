@@ -21,7 +21,7 @@ export interface ShownContent extends Record<keyof ShownNames, JsonValue> {
   context: JsonValue;
   context_salt: JsonValue;
   requested_by: JsonValue;
-  /** With a counter-offer: the salt of the request that it changes, and the changed details as they were. */
+  /** Set with a counter-offer: the salt of the request that it changes, and the changed details as they were. */
   before?: { context_salt: JsonValue; context: JsonValue };
   /** Questions of approvers, with their answers, if there are any. */
   questions?: JsonValue;
@@ -92,7 +92,7 @@ function listEntries({ context, agent_name, organization_name, group_names, requ
   ];
 }
 
-/** Every entry with its salt: whoever is shown one can't guess another. */
+/** Pairs every entry with its salt: a reader of one can't guess another. */
 export const saltEntries = (shown: ShownContent): OpenedEntry[] =>
   listEntries(shown).map((entry) => ({
     ...entry,

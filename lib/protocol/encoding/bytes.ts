@@ -81,7 +81,7 @@ export function base64UrlDecodeOrNull(text: string): Uint8Array | null {
   }
 }
 
-/** For values that are public: not constant-time. */
+/** Compares public values: not constant-time. */
 export function bytesEqual(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i += 1) if (a[i] !== b[i]) return false;

@@ -70,7 +70,7 @@ export function canonicalHash(value: JsonValue): string {
   return hexEncode(sha256(canonicalBytes(value)));
 }
 
-/** How many lists and objects are in each other; 0 of what is neither. */
+/** Depth of nested lists and objects; 0 for anything else. */
 export function measureDepth(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(measureDepth));

@@ -105,7 +105,7 @@ export interface Certificate {
   fromMs: number;
   toMs: number;
   isCa: boolean;
-  /** Its key may sign time stamps and nothing else (RFC 3161, 2.3). */
+  /** True if its key may sign time stamps and nothing else (RFC 3161, 2.3). */
   isTimeStamper: boolean;
 }
 
@@ -184,7 +184,7 @@ const hashes: Record<string, string> = {
 /** The name that Web Cryptography has for a hash; undefined for SHA-1 and all that is unknown here. */
 export const findHashName = (oid: string): string | undefined => hashes[oid];
 
-/** By signature algorithm; `null`: it does not say which hash. */
+/** Keyed by signature algorithm; `null`: it does not say which hash. */
 const signatureHashes: Record<string, string | null> = {
   "2a864886f70d010101": null,
   "2a864886f70d01010b": "SHA-256",
@@ -212,7 +212,7 @@ const curves: Record<string, [name: string, bytes: number]> = {
   "2b81040023": ["P-521", 66],
 };
 
-/** From the two INTEGERs of a DER signature to the fixed width that Web Cryptography takes. */
+/** Converts the two INTEGERs of a DER signature to the fixed width that Web Cryptography takes. */
 function toFixedWidth(signature: Uint8Array, bytes: number): Uint8Array {
   const numbers = derItems(readDer(signature, derTags.sequence)).map((value) => {
     const { content } = requireDer(value, derTags.integer);

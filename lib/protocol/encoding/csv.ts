@@ -15,10 +15,10 @@ export function encodeCsvCell(text: string): string {
   return `"${harmless.replaceAll('"', '""')}"`;
 }
 
-/** Without it, spreadsheets read the file as Windows-1252. */
+/** Byte order mark, without which spreadsheets read the file as Windows-1252. */
 export const byteOrderMark = "\uFEFF";
 
-/** With CRLF at its end. */
+/** Encodes a line, with CRLF at its end. */
 export function encodeCsvLine(cells: readonly string[]): string {
   return `${cells.map(encodeCsvCell).join(",")}\r\n`;
 }

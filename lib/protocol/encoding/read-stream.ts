@@ -43,7 +43,7 @@ export async function discard(reader: Reader, maxBytes: number): Promise<void> {
   }
 }
 
-/** As readAtMost, decoded as `Response.text()` does. */
+/** Same as readAtMost, decoded as `Response.text()` does. */
 export async function readTextAtMost(response: Response, maxBytes: number): Promise<string | null> {
   const bytes = await readAtMost(response.body, maxBytes);
   return bytes && new TextDecoder().decode(bytes);

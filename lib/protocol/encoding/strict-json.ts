@@ -18,7 +18,7 @@ interface Decimal {
   exponent: number;
 }
 
-/** In linear time, whatever the exponent: nothing is ever written out. `text`: a number in JSON's grammar. */
+/** Parses in linear time, whatever the exponent: nothing is ever written out. `text`: a number in JSON's grammar. */
 function parseDecimal(text: string): Decimal {
   const isNegative = text.startsWith("-");
   const exponentAt = Math.max(text.indexOf("e"), text.indexOf("E"));
@@ -142,7 +142,7 @@ function findWordEnd(text: string, start: number): number {
   let at = start + 1;
   for (; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    // Also `+`, `-` and `.`, of which JSON has none between values.
+    // Includes `+`, `-` and `.`, of which JSON has none between values.
     if (!isDigit(code) && !isLetter(code) && code !== 0x2b && code !== minus && code !== 0x2e) break;
   }
   return at - 1;

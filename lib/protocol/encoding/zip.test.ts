@@ -46,7 +46,7 @@ function write(bytes: Uint8Array, at: number, ...values: number[]): Uint8Array {
   return copy;
 }
 
-/** As verify.mjs reads it, and as the page does. */
+/** Readers of verify.mjs and of the page. */
 const readers: [string, ZipTools][] = [
   ["Node", nodeIo.zip],
   ["a browser", { ...nodeIo.zip, inflate: inflateInBrowser }],

@@ -30,7 +30,7 @@ export interface ByteSource {
   size: number;
   /** An open file's, which other threads may read too. */
   fd?: number;
-  /** As many bytes as asked for; fewer at the end of a file that was cut meanwhile. */
+  /** Returns as many bytes as asked for; fewer at the end of a file that was cut meanwhile. */
   read(offset: number, length: number): Uint8Array | Promise<Uint8Array>;
 }
 
@@ -161,7 +161,7 @@ export function encodeZipEnd(files: readonly PlacedFile[]): Uint8Array {
 
 const measureFile = ({ name, deflatedSize }: ZipFile) => headerBytes + name.length + deflatedSize;
 
-/** One file of the directory, which is still to be compared, at this place of it. */
+/** Reads one file of the directory at this place of it, still to be compared. */
 function readListed(bytes: Uint8Array, view: DataView, at: number, offset: number): PlacedFile {
   const broken = (what: string) => new ZipError(`${what} at byte ${offset}`);
   if (at + listedBytes > bytes.length) throw broken("the archive breaks off");
@@ -178,7 +178,7 @@ function readListed(bytes: Uint8Array, view: DataView, at: number, offset: numbe
 export interface ZipArchive {
   files: readonly PlacedFile[];
   find(name: string): PlacedFile | undefined;
-  /** Inflated, of exactly the stated size and checksum. Throws {@link ZipError}. */
+  /** Inflates the file to exactly the stated size and checksum. Throws {@link ZipError}. */
   read(name: string): Promise<Uint8Array>;
 }
 
@@ -240,7 +240,7 @@ export async function readZip(
   return { files: all, find: (name) => files.get(name), read };
 }
 
-/** Inflated, of exactly the stated size and checksum. `file`: as {@link readZip} found it. Throws {@link ZipError}. */
+/** Inflates the file to exactly the stated size and checksum. `file`: a result of {@link readZip}. Throws {@link ZipError}. */
 export async function inflateFile(
   source: ByteSource,
   file: PlacedFile,
@@ -288,7 +288,7 @@ const isInflatable = (bytes: Uint8Array, maxBytes: number) =>
 
 let ignoresJunk: Promise<boolean> | undefined;
 
-/** With the engine's own code. By its specification that refuses bytes after the deflated ones; Node 20 doesn't. */
+/** Inflates with the engine's own code. By its specification that refuses bytes after the deflated ones; Node 20 doesn't. */
 export async function inflateInBrowser(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array> {
   const inflated = await inflateStream(bytes, maxBytes);
   // An empty final block, and a byte too many.

@@ -26,7 +26,7 @@ hashes.sha512 = sha512;
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
 
-/** How verification is injected if a platform has a faster one. Must be as strict as this module's. */
+/** Injects verification where a platform has a faster one. Must be as strict as this module's. */
 export type VerifyEd25519 = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
 
 /** Makes the 64-byte signature: a local key at once, a KMS later. */
@@ -108,7 +108,7 @@ export function encodePublicKeySpki(publicKey: Uint8Array): Uint8Array {
   return concatBytes(SPKI_PREFIX, requireLength(publicKey));
 }
 
-/** With a final newline, as OpenSSL writes it. */
+/** Encodes with a final newline, like OpenSSL. */
 export function encodePublicKeyPem(publicKey: Uint8Array): string {
   const body = base64Encode(encodePublicKeySpki(publicKey));
   return `-----BEGIN PUBLIC KEY-----\n${body}\n-----END PUBLIC KEY-----\n`;
@@ -161,10 +161,10 @@ export function computeDsseKeyId(publicKey: Uint8Array): string {
   return lastNamed.id;
 }
 
-/** One key signs most receipts. */
+/** Cache of one: a single key signs most receipts. */
 let lastNamed = { publicKey: new Uint8Array(), id: "" };
 
-/** For lengths below 256. */
+/** Encodes lengths below 256. */
 function sshString(bytes: Uint8Array): Uint8Array {
   return concatBytes(Uint8Array.of(0, 0, 0, bytes.length), bytes);
 }

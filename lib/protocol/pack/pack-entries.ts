@@ -36,17 +36,17 @@ export const CHANGE_FILE_TYPE = "agent_change";
 export type EntryState = "public" | "private" | "withheld" | "erased";
 
 export interface PackEntry {
-  /** As its file says; a check compares it. */
+  /** Number in the entry's file; a check compares it. */
   sequence: number;
   file: string;
-  /** Whose it is, by its signed bytes; null if they are not there. */
+  /** Owner by the signed bytes; null if they are not there. */
   slug: string | null;
   state: EntryState;
-  /** By its signed bytes; null if they are not there. */
+  /** Time by the signed bytes; null if they are not there. */
   time: string | null;
   /** Action done or asked for; null if the bytes that say so are missing. */
   action: string | null;
-  /** One of the two is null. */
+  /** Null unless an approval backs it; the other of the two is null. */
   approval: HumanApproval | null;
   decision: Decision["decision"] | AgentChangeKind | null;
   /** Number of the decision about the request that an approver made of this one, which was cancelled for it. */
@@ -55,7 +55,7 @@ export interface PackEntry {
   isDecision: boolean;
   isTest: boolean;
   facts: Facts;
-  /** That follow from the signed bytes; a key that was revoked later is no matter of the record. */
+  /** Warnings from the signed bytes; a key that was revoked later is no matter of the record. */
   warnings: WarningCode[];
 }
 
@@ -76,7 +76,7 @@ function readWarnings(predicate: ActionPredicate, answer: JsonObject): WarningCo
   );
 }
 
-/** With what the file's opening shows, whose check is the verifier's. */
+/** Adds what the file's opening shows, whose check is the verifier's. */
 function openFacts(json: JsonObject, read: (names: Names) => Facts): Facts {
   const { opening = null, human_authorization: object } = json;
   const opened = isJsonObject(object) && opening !== null ? readOpening(opening, object) : null;
@@ -175,7 +175,7 @@ export interface PackCounts {
   approvals: {
     none: number;
     asserted: number;
-    /** By who decided, level and environment; others than `production` are tests. */
+    /** Counts by decider, level and environment; others than `production` are tests. */
     backed: { method: BackedMethod; level: string; environment: string; count: number }[];
   };
   decisions: Record<

@@ -21,7 +21,7 @@ export const packFiles = {
   log: "log.json",
   verifier: "verify.mjs",
   report: "report.html",
-  /** From version 2 on. */
+  /** Present from version 2 on. */
   csv: "report.csv",
   requirements: "requirements.csv",
   manifest: "manifest.json",
@@ -137,7 +137,7 @@ export function isEndShown({
   return last < head || (counted?.entries === head && Date.parse(counted.at) >= Date.parse(period.to));
 }
 
-/** By the newest snapshot, as the record shows it: not checked here. */
+/** Reads the newest snapshot, as the record shows it: unchecked here. */
 export function readCounted({ snapshot }: JsonObject): PackFacts["record"]["counted"] {
   const statement = isJsonObject(snapshot) ? snapshot["statement"] : null;
   const payload = isJsonObject(statement) ? statement["payload"] : null;

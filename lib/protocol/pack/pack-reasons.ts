@@ -1,4 +1,4 @@
-/** Why a check of an evidence pack did not pass: a list of its own, which no page has to load (reasons.ts). */
+/** Reasons why a check of an evidence pack did not pass: a list of its own, which no page has to load (reasons.ts). */
 
 import type { ValuesIn } from "#lib/protocol/statement/reasons";
 
@@ -64,7 +64,7 @@ export const packReasons = {
 
 export type PackReason = keyof typeof packReasons;
 
-/** As {@link Outcome} of outcome.ts, with codes of this list or of that one. */
+/** Like {@link Outcome} of outcome.ts, with codes of this list or of that one. */
 export interface PackCheck {
   name: string;
   status: "pass" | "fail" | "not_applicable" | "not_run";

@@ -218,7 +218,7 @@ grid-template-columns:minmax(7rem,15rem) 1fr;border-bottom:1px solid #eceef2;pad
 .note{border-left:4px solid #545a67;padding:.2rem 0 .2rem 1rem}@page{margin:15mm}
 @media print{body{max-width:none;margin:0}tr,dl div{break-inside:avoid}thead{display:table-header-group}}`;
 
-/** From version 2 on: the brand's head, amounts, and paper on its side. */
+/** Styles from version 2 on: the brand's head, amounts, and paper on its side. */
 const brandStyle = `
 .brand{display:flex;align-items:center;gap:.6rem;color:#1f4690;font-weight:600;border-bottom:2px solid #1f4690;
 padding-bottom:.6rem}.brand svg{width:2rem;height:2rem}body{max-width:76rem}th{color:#1f4690}
@@ -347,7 +347,7 @@ export interface PackAgent {
   tally: PackTally;
 }
 
-/** How rows are written: whose they are, in a pack of how many. */
+/** Style of rows: whose they are, in a pack of how many. */
 export interface RowStyle {
   slug: string;
   isOfSeveral: boolean;

@@ -12,25 +12,25 @@ export interface PackRow {
   time: string | null;
   kind: "attestation" | "decision";
   amount: Amount | null;
-  /** From an opening; null if the pack has none. */
+  /** Payee from an opening; null if the pack has none. */
   payee: string | null;
   /** The agent's words, or the organization's reason for a change; null if they are not in the pack. */
   action: string | null;
   /** Argument of a call, where the action names its tool alone. */
   title: string | null;
   tool: string | null;
-  /** Why there is no content; empty if there is. */
+  /** Reason why there is no content; empty if there is. */
   missing: string;
   /** A decision or a change; empty for an attestation. */
   outcome: string;
   decided: string;
   /** Change by an approver, of what was approved. */
   changed: string;
-  /** Each one's way and time. */
+  /** Method and time for each approver. */
   approvers: string;
   /** Ids of the rules that decided. */
   rule: string;
-  /** Which use of the standing approval, and what was left. */
+  /** Number of the standing approval's use, and what was left. */
   use: string;
   /** Hash of the standing approval's request. */
   grant: string;
@@ -44,7 +44,7 @@ const missingWords: Partial<Record<PackEntry["state"], string>> = {
   withheld: "content kept out",
 };
 
-/** All that `total` counts, but for freezes and their ends. */
+/** Describes all that `total` counts, except freezes and their ends. */
 export const describeDecisionCounts = (counts: PackCounts["decisions"]): string =>
   `${counts.approved} approved, ${counts.denied} denied, ${counts.cancelled} cancelled, ${counts.revoked} taken back, ${counts.erased} erased`;
 

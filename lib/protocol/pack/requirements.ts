@@ -1,12 +1,12 @@
 /**
- * Where an assessment may ask for a part of the evidence, and what it doesn't find there: for the report of a pack, its CSV
- * and the docs. No claim of compliance. Sources were read on 2026-11-29.
+ * Requirements by which an assessment may ask for a part of the evidence, and what it doesn't find there: for the report of a
+ * pack, its CSV and the docs. No claim of compliance. Sources were read on 2026-11-29.
  */
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
 
 export interface RequirementSource {
   name: string;
-  /** Since when, or in which version. */
+  /** Date from which it applies, or version. */
   applies: string;
   url: string;
 }

@@ -84,7 +84,7 @@ describe("an assertion of another implementation", () => {
   });
 
   it("has a case for every reason of an assertion", () => {
-    // Not of an assertion: a passkey where none was asked for.
+    // One reason is no assertion's: a passkey where none was asked for.
     const found = new Set([...cases.map(({ reason }) => reason), "passkey_unexpected"]);
     expect(reasonCodes.filter((code) => code.startsWith("passkey_") && !found.has(code))).toEqual([]);
   });

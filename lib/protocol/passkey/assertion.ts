@@ -99,7 +99,7 @@ export function approvalChallenge(requestHash: string, decision: PasskeyDecision
 
 export const listSize = { min: 2, max: 20 } as const;
 
-/** One request's place in a list. */
+/** Place of one request in a list. */
 export type ListBranch = {
   index: number;
   size: number;
@@ -146,7 +146,7 @@ export function branchChallenge(
 }
 
 export interface RelyingParty {
-  /** As browsers write it: no path, no standard port. */
+  /** Origin in browsers' form: no path, no standard port. */
   origin: string;
   rpId: string;
 }
@@ -190,7 +190,10 @@ const encodeEs256Key = (x: Uint8Array, y: Uint8Array): Uint8Array =>
 const startsWith = (bytes: Uint8Array, start: Uint8Array) =>
   bytesEqual(bytes.subarray(0, start.length), start);
 
-/** Before an assertion by one of these keys is checked, which waits for nothing. `publicKeys`: base64url, of anybody. */
+/**
+ * Loads what checking an assertion by one of these keys needs, since the check itself waits for nothing. `publicKeys`:
+ * base64url, untrusted.
+ */
 export async function loadAlgorithms(publicKeys: readonly string[]): Promise<void> {
   const start = base64UrlEncode(mlDsa.start.subarray(0, 9));
   if (publicKeys.some((key) => key.startsWith(start))) await loadMlDsa();

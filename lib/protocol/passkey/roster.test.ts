@@ -85,7 +85,7 @@ describe("checkMembership", () => {
   it("fails with any part of the membership changed", () => {
     let count = 0;
     for (const [where, changed] of alter(good)) {
-      // Who names the roster by its hash finds these changed.
+      // A reference to the roster's hash reveals changes of these.
       const isOutsideTree = /^\.head\.(organization|number|previous|changed_at|size)/.test(where);
       const isSame = rosterHash((changed as Membership).head ?? {}) === rosterHash(head);
       if (where === " with one more") continue;

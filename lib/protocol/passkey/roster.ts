@@ -1,18 +1,18 @@
 /**
- * Who may approve for an organization: one entry for each passkey, the RFC 6962 root over the entries, and a head that
- * names the head before. Each head's hash is logged, so a passkey that the organization did not
- * enrol can't be used without a trace in the log.
+ * Roster of an organization's approvers: one entry for each passkey, the RFC 6962 root over the entries, and a head that names
+ * the head before. Each head's hash is logged, so a passkey that the organization did not enrol can't be used without a trace
+ * in the log.
  *
- * A deputy has one more entry for each passkey and each person that they decide for, so that entries of version 1 stay
- * byte for byte.
+ * A deputy has one more entry for each passkey and each person that they decide for, so that entries of version 1 stay byte for
+ * byte.
  *
- * An entry names its groups by salted hashes, each with a salt of its own: who is shown one entry and one group learns
- * nothing about other groups and other entries.
+ * An entry names its groups by salted hashes, each with a salt of its own: a reader of one entry and one group learns nothing
+ * about other groups and other entries.
  *
  *     group = hex SHA-256(canonical [salt, group id])
  *
- * The person's name is committed to beside them, so that it can be shown to an auditor. Verifiers of 1.0.0 take that hash
- * for one of a group that isn't shown.
+ * The person's name is committed to beside them, so that it can be shown to an auditor. Verifiers of 1.0.0 take that hash for
+ * one of a group that isn't shown.
  *
  *     name = hex SHA-256(canonical [salt, "name", name])
  */
@@ -44,7 +44,7 @@ import { maxCoseKeyBytes } from "./assertion";
 
 export type RosterHead = {
   organization: string;
-  /** From 1, without a gap. */
+  /** Counted from 1, without a gap. */
   number: number;
   /** `rosterHash` of the head before; null for the first. */
   previous: string | null;
@@ -64,11 +64,11 @@ export type RosterEntry = {
   public_key: string;
   /** Hashes of groups, and of the name; in order, each once. */
   groups: string[];
-  /** When the passkey was enrolled, ISO 8601. */
+  /** Time of the passkey's enrolment, ISO 8601. */
   since: string;
   /** base64 of 16 random bytes */
   salt: string;
-  /** In an entry of its own beside the person's: for whom they decide, and from when to when; `groups` are that one's. */
+  /** Set in a deputy's additional entry: for whom they decide, and from when to when; `groups` are that person's. */
   deputy_for?: { approver_id: string; from: string; until: string };
 };
 
@@ -93,7 +93,7 @@ const SALT_BYTES = 16;
 
 const isId = (value: unknown) => typeof value === "string" && isUuid(value);
 
-/** How many bytes the text decodes to; null unless it is their one spelling. */
+/** Number of bytes that the text decodes to; null unless it is their one spelling. */
 function countBytes(value: unknown, decode: (text: string) => Uint8Array): number | null {
   try {
     return typeof value === "string" ? decode(value).length : null;
@@ -183,7 +183,7 @@ const entryHash = (entry: RosterEntry) => leafHash(canonicalBytes({ ...entry }))
 export const entryName = ({ credential_id, deputy_for }: RosterEntry): string =>
   deputy_for === undefined ? credential_id : `${credential_id} ${deputy_for.approver_id}`;
 
-/** In the roster's order. Throws RangeError if a credential occurs twice for one person. */
+/** Sorts into the roster's order. Throws RangeError if a credential occurs twice for one person. */
 export function orderEntries(entries: readonly RosterEntry[]): RosterEntry[] {
   if (new Set(entries.map(entryName)).size !== entries.length)
     throw new RangeError("a credential occurs twice");
@@ -207,7 +207,7 @@ export function proveMembership(entries: readonly RosterEntry[], index: number):
   );
 }
 
-/** That the entry is in the roster, and in each of the groups. Whose roster it is, is another question. */
+/** Checks that the entry is in the roster and in each of the groups. It doesn't check whose roster it is. */
 export function checkMembership({ head, entry, index, proof, groups }: Membership): Outcome {
   if (!isRosterHead(head)) return fail("roster_malformed", { part: "head" });
   if (!isRosterEntry(entry)) return fail("roster_malformed", { part: "entry" });

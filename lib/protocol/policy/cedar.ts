@@ -54,7 +54,7 @@ export type CedarAnswer =
       };
     };
 
-/** In JSON; of expressions only the depth is of interest. */
+/** Policy in JSON; of expressions only the depth is of interest. */
 export interface CedarPolicy {
   effect: "permit" | "forbid";
   action: { op: string; entity?: { id?: string } };
@@ -86,7 +86,7 @@ export type { CedarError };
 
 export interface TextPosition {
   line: number;
-  /** In characters (code points). */
+  /** Counted in characters (code points). */
   column: number;
 }
 

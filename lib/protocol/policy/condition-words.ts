@@ -22,7 +22,7 @@ type Expression =
 const token = /\s*("(?:\\.|[^"\\])*"|\d+|[A-Za-z_]\w*|::|&&|\|\||==|!=|<=|>=|[-!<>()[\]{},.])/y;
 
 const escapes: Record<string, string> = { n: "\n", r: "\r", t: "\t", "0": "\0" };
-/** In the escapes of Cedar, which are Rust's; a pattern's `\*` stays. */
+/** Decodes Cedar's escapes, which are Rust's; a pattern's `\*` stays. */
 const unquote = (text: string) =>
   text
     .slice(1, -1)
@@ -322,11 +322,11 @@ function pathOf(one: Expression): string | null {
 }
 
 const maxText = 80;
-/** With single marks inside, as in print: the agent's text doesn't end its own quotation and go on in the rule's name. */
+/** Quotes with single marks inside, as in print: the agent's text can't end its own quotation and go on in the rule's name. */
 const quote = (text: string) =>
   `“${(text.length > maxText ? `${text.slice(0, maxText)}…` : text).replaceAll(/["“”„‟″〝〞＂]/g, "'")}”`;
 
-/** As a tool is usually named; others are quoted, since an agent names its tool as it likes. */
+/** Usual form of a tool's name; others are quoted, since an agent names its tool as it likes. */
 const plainName = /^(?!none$)[\w.:/@-]+$/;
 
 /** The member of a request, or the tag of its details, that is compared. */

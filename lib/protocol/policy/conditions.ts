@@ -25,7 +25,7 @@ const stripComments = (text: string) =>
 /** The same places, with nothing in text literals that could be taken for a part of the policy. */
 const maskTexts = (text: string) => text.replaceAll(literal, (one) => "_".repeat(one.length));
 
-/** Index of the bracket that closes the one at `start`; -1 if none does. `masked`: of {@link maskTexts}. */
+/** Index of the bracket that closes the one at `start`; -1 if none does. `masked`: output of {@link maskTexts}. */
 function findClosing(masked: string, start: number): number {
   let depth = 0;
   for (let at = start; at < masked.length; at += 1) {
@@ -107,7 +107,7 @@ const maxNamed = 3;
 /** Longer ones explain nothing, and would be stored with each request. */
 const maxLength = 2000;
 
-/** All conditions of these policies, those of their scope first, of which the action is the question itself. */
+/** Lists all conditions of these policies, those of their scope first, in which the action is the question itself. */
 export const listConditions = (policies: Policies, ids: readonly string[]): PolicyConditions[] =>
   policies
     .filter(({ id, text }) => ids.includes(id) && text.length <= maxLength)
@@ -120,7 +120,7 @@ export const listConditions = (policies: Policies, ids: readonly string[]): Poli
       return { policy_id: id, conditions: [...scopes, ...clauses].map((one) => tidy(writeClause(one))) };
     });
 
-/** One policy for each beginning of a policy's conditions: the first that doesn't apply ends with the unmet one. */
+/** Prepares one policy for each prefix of a policy's conditions: the first that doesn't apply ends with the unmet one. */
 export function prepareConditions(cedar: Cedar, name: string, policies: Policies): void {
   const beginnings = policies.flatMap(({ id, text }) => {
     const { effect, scope = "", clauses = [] } = readConditions(text) ?? {};

@@ -20,11 +20,11 @@ const levels = ["none", "device", "orb"] as const;
 export type ObligedLevel = (typeof levels)[number];
 
 export interface Obligations {
-  /** How many people at least. */
+  /** Least number of people. */
   approvals: number;
   /** World ID level; null: the usual one. `none`: an enrolled approver's passkey is enough, as each policy says. */
   level: ObligedLevel | null;
-  /** How many of each group, by its name; sorted by it. */
+  /** Numbers by group's name, sorted by it. */
   groups: { group: string; count: number }[];
 }
 
@@ -33,7 +33,7 @@ const demanding = ["approvals", "group", "level"];
 
 export type Annotations = Record<string, string | null>;
 
-/** Why annotations can't be followed; empty if they can. A misspelled one would silently ask for less. */
+/** Returns why annotations can't be followed; empty if they can. A misspelled one would silently ask for less. */
 export function findAnnotationMistakes(
   annotations: Annotations,
   policy: { effect: "permit" | "forbid"; isOnlyApproved: boolean },
@@ -132,7 +132,7 @@ export function prepareRules(cedar: Cedar, name: string, { policies }: Policies)
   if (answer.type === "failure") throw new Error(`rules do not parse: ${answer.errors[0]?.message}`);
 }
 
-/** As {@link prepareRules}, with what {@link evaluateStrictly} finds unmet conditions by; the verifier asks for none. */
+/** Like {@link prepareRules}, with what {@link evaluateStrictly} finds unmet conditions by; the verifier needs none. */
 export function prepareStrictly(cedar: Cedar, name: string, rules: Policies): void {
   prepareRules(cedar, name, rules);
   prepareConditions(cedar, name, rules.policies);

@@ -62,7 +62,7 @@ it("says what counted, with the currency's decimals", () => {
   );
 });
 
-/** As Cedar decides it; without the sums. */
+/** Explains Cedar's decision, without the sums. */
 function explain(text: string, more: Partial<RuleContext> = {}): string {
   const answer = parseRules(cedar, text);
   if (!answer.ok) throw new Error(JSON.stringify(answer.problems));

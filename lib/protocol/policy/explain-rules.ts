@@ -1,4 +1,4 @@
-/** Why rules allowed, asked or denied, and what counted by then, in sentences for the organization. */
+/** Reasons why rules allowed, asked or denied, and what counted by then, in sentences for the organization. */
 import { formatAmount } from "#lib/protocol/approval/amount";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { describeCondition, isGuard } from "./condition-words";
@@ -85,7 +85,7 @@ export function explainRules(record: ExplainedRules, seen: Seen): string {
   return [`${lead}${reason}`, ...others, ...unmet, ...counted].join(" ");
 }
 
-/** Its first condition alone, where a line has no room. */
+/** Explains by the first condition alone, where a line has no room. */
 export function explainBriefly(record: ExplainedRules, seen: Seen): string {
   const [first] = [...listMet(record, seen), ...listUnmet(record, seen)];
   if (first === undefined || record.mode === "log_only") return describeReason(record);

@@ -1,7 +1,7 @@
 /**
- * From the text of rules to policies with ids of their own, or to what is wrong with it and where. Strict: a warning of
- * Cedar's (a policy that can never match, mixed scripts) refuses a text like an error does, because a rule that does
- * nothing looks like protection.
+ * Parses the text of rules to policies with ids of their own, or to what is wrong with it and where. Strict: a warning of
+ * Cedar's (a policy that can never match, mixed scripts) refuses a text like an error does, because a rule that does nothing
+ * looks like protection.
  */
 import { currencyPattern, findCurrencyMistake } from "#lib/protocol/approval/amount";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
@@ -24,7 +24,7 @@ import { MAX_RULES_BYTES, rulesetHash, rulesSchema } from "./rule-context";
  * stored already keep their meaning; only a text that is to be saved is refused.
  */
 
-/** Every object in an expression of Cedar's JSON, each with whether a negation stands around it. */
+/** Lists every object in an expression of Cedar's JSON, with whether a negation stands around it. */
 function listNodes(value: unknown, isNegated: boolean): { node: JsonObject; isNegated: boolean }[] {
   if (Array.isArray(value)) return value.flatMap((one) => listNodes(one, isNegated));
   if (!isJsonObject(value)) return [];
@@ -199,7 +199,7 @@ const problemAt = (position: TextPosition, message: string, help: string | null 
 });
 const start: TextPosition = { line: 1, column: 1 };
 
-/** Where brackets are nested too deeply; strings and comments don't count. */
+/** Position at which brackets are nested too deeply; strings and comments don't count. */
 function findDeepBracket(text: string): number | null {
   let depth = 0;
   // A string that never ends goes to the end of the text: otherwise each quote in it would be looked at as a beginning.

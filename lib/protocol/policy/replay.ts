@@ -14,7 +14,7 @@ export interface ReplayCheck {
   detail: string;
 }
 
-/** As GET /v1/authorize/{request_id} answers it to the owner. */
+/** Answer of GET /v1/authorize/{request_id} to the owner. */
 export interface ReplayedDecision {
   agent_slug: string;
   action: string;
@@ -113,7 +113,9 @@ export interface ReplayedRules {
   fallback: RulesFallback;
 }
 
-/** All but the evaluation: that these are the rules, the context and the request, and that the object names them. */
+/**
+ * Checks everything but the evaluation: that these are the rules, the context and the request, and that the object names them.
+ */
 export function checkRecorded(decision: ReplayedDecision, { text }: ReplayedRules): ReplayCheck[] {
   const { rules } = decision;
   const hash = rulesetHash(text);
@@ -162,7 +164,7 @@ export type RulesMode = (typeof rulesModes)[number];
 
 export interface RulesetVersion {
   organization: string;
-  /** From 1. */
+  /** Counted from 1. */
   number: number;
   /** Hex SHA-256 of the statement of the version before; null for the first. */
   previous: string | null;
@@ -189,7 +191,7 @@ export function buildRulesetStatement({
   });
 }
 
-/** Whose rules, and which, if the statement says that they are enforced; null for any other. */
+/** Parses a statement that enforces rules: whose, and which; null for any other. */
 export function parseEnforcedRules(
   payload: Uint8Array,
 ): Pick<RulesetVersion, "organization" | "ruleset_hash"> | null {
@@ -199,7 +201,7 @@ export function parseEnforcedRules(
   return { organization: String(predicate["organization"]), ruleset_hash: String(digest) };
 }
 
-/** Which version of rules, and the hash of what a suggested rule of it rests on; null for any other statement. */
+/** Parses the version of rules, and the hash of what a suggested rule of it rests on; null for any other statement. */
 export function parseDerivedRules(payload: Uint8Array): { ruleset_hash: string; derivation: string } | null {
   const { predicate, digest } = parseStatement(payload, RULESET_PREDICATE) ?? {};
   const derivation = predicate?.["derivation"];

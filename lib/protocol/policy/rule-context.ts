@@ -1,6 +1,6 @@
 /**
- * Input of rules: one canonical, salted document whose hash the decision names. Whoever has it and the rules can
- * evaluate again.
+ * Input of rules: one canonical, salted document whose hash the decision names. With it and the rules anyone can evaluate
+ * again.
  */
 import { readTypes, type SignedDetails } from "#lib/protocol/approval/shown-content";
 import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
@@ -30,7 +30,7 @@ export interface RuleContext {
   hour_utc: number;
   /** 1 is Monday. */
   weekday_utc: number;
-  /** This agent's approved requests of this UTC day, before this one. */
+  /** Number of this agent's approved requests of this UTC day, before this one. */
   uses_today: number;
   environment: string;
   /** The texts are compared as people read them, because that is stricter here than comparing what was sent. */

@@ -440,7 +440,7 @@ describe("a text that is refused, with line and column", () => {
       });
       return Math.min(...times);
     };
-    // It took two hundred times as long.
+    // Parsing it took two hundred times as long.
     const ended = fastest(`${unended}"`, "unexpected");
     expect(fastest(unended, "invalid token")).toBeLessThan(50 * ended);
   });

@@ -63,7 +63,7 @@ export interface SuggestedBounds {
 export interface SuggestOptions {
   approvals: number;
   days: number;
-  /** Also for requests with an amount. */
+  /** Set to cover requests with an amount too. */
   withMoney: boolean;
 }
 
@@ -108,13 +108,13 @@ export function isWithin(bounds: SuggestedBounds, request: PastRequest): boolean
   );
 }
 
-/** In the escapes of Cedar, which are Rust's. */
+/** Encodes in Cedar's escapes, which are Rust's. */
 const quote = (text: string) =>
   `"${[...text].map((one) => (/["\\]/.test(one) ? `\\${one}` : /[\p{C}\p{Zl}\p{Zp}]/u.test(one) ? `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}` : one)).join("")}"`;
 
 const decimal = (value: string) => `decimal("${value.includes(".") ? value : `${value}.0`}")`;
 
-/** One policy, which these bounds give word for word. */
+/** Writes one policy, which these bounds give word for word. */
 function writeSuggestion(policyId: string, bounds: SuggestedBounds): string {
   const { agent, tool, equal, open, amount, hours } = bounds;
   const conditions = [
@@ -363,7 +363,7 @@ function buildStanding(
 export const suggestStanding = (bounds: SuggestedBounds, to: string, covers: readonly PastRequest[]) =>
   buildStanding({ bounds, to }, countRecent(to, covers));
 
-/** As they are asked for: bound to what they rest on. */
+/** Terms in the form in which they are requested: bound to what they rest on. */
 export function deriveStanding(terms: GrantTerms, derivation: Derivation): GrantTerms {
   const { equal, open, hours } = derivation.bounds;
   const details = [...equal.context.map(([name]) => name), ...open].sort();
@@ -425,7 +425,7 @@ export function checkDerivation(
   if (missing > 0) return { fault: null, missing };
   if (new Set(named.map(dayOf)).size < Math.max(days, suggestDefaults.days)) return failed("too_few");
   const kinds = new Set(named.map(kindOf));
-  // All of the kind: among chosen ones a value that came again looks like another each time.
+  // Compares all requests of the kind: among chosen ones a value that came again looks like another each time.
   const alike = new Set([...named, ...inWindow.filter(isUsable)].filter((one) => kinds.has(kindOf(one))));
   const isOpen = findOpen([...alike]);
   const open = bounds.equal.action === null ? ["", ...bounds.open] : bounds.open;

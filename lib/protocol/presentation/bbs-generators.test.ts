@@ -67,7 +67,7 @@ describe("the generators", () => {
     const derive = watch();
     const signature = await signAndShow(3);
     expect(derive).toHaveBeenCalledTimes(4);
-    // By now the multiplications use tables: they find the same.
+    // Multiplications use tables by now: they find the same.
     expect(await signAndShow(3)).toBe(signature);
     expect(derive).toHaveBeenCalledTimes(4);
   });

@@ -93,7 +93,7 @@ export function decodePresentationHeader(bytes: Uint8Array): PresentationHeader 
   return { kind: "audience", audience: aud, nonce, issuedAtSeconds: iat, expiresAtSeconds: exp };
 }
 
-/** In Unicode code points, as the API counts. */
+/** Counts Unicode code points, like the API. */
 function isText(value: JsonValue | undefined, maxLength: number): value is string {
   return typeof value === "string" && value !== "" && [...value].length <= maxLength;
 }
@@ -102,7 +102,7 @@ function isUnixSeconds(value: JsonValue | undefined): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** For the owner alone. A bearer secret; every byte string is base64url. */
+/** Secret of the owner, a bearer's; every byte string is base64url. */
 export type ZkCredential = {
   kid: string;
   public_key: string;

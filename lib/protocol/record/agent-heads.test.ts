@@ -28,7 +28,7 @@ const hash = (...parts: (string | Uint8Array)[]) => {
 };
 const agentId = (n: number) => `00000000-0000-4000-8000-${n.toString(16).padStart(12, "0")}`;
 const saltOf = (n: number) => hash("salt", String(n)).slice(0, 16);
-/** As the database gives it. */
+/** Row in the database's form. */
 const given = (n: number, sequence = n + 1) =>
   concatBytes(saltOf(n), utf8Encode(agentId(n)), encodeUint64(sequence), hash("link", `${n}/${sequence}`));
 const manyGiven = (count: number) => concatBytes(...Array.from({ length: count }, (_, n) => given(n)));

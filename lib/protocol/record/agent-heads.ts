@@ -64,7 +64,7 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return a.length - b.length;
 }
 
-/** Where the tag's row is, or would be. */
+/** Index of the tag's row, or the index at which it would be. */
 export function findRow(rows: Uint8Array, tag: Uint8Array): { index: number; isThere: boolean } {
   let low = 0;
   let high = countRows(rows);
@@ -141,7 +141,7 @@ export function headsTileReader(
 /** A head as the database hands it to {@link mergeHeads}: salt(16), agent id (36 characters), sequence, link. */
 const GIVEN_BYTES = SALT_BYTES + 36 + 8 + HASH_BYTES;
 
-/** In the order of their tags. */
+/** Sorts by tag. */
 function toRows(given: Uint8Array): Uint8Array {
   const count = given.length / GIVEN_BYTES;
   if (!Number.isInteger(count)) throw new RangeError("not whole heads");

@@ -12,7 +12,7 @@ const label = utf8Encode("countersign/agent-record/v1\n");
 
 export type RecordPlace = {
   agent_id: string;
-  /** From 1. */
+  /** Counted from 1. */
   sequence: number;
   /** Hex; the link of the entry before. */
   previous: string;

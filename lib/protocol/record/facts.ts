@@ -28,7 +28,7 @@ export interface Facts {
   readonly what: string | null;
   readonly tool: string | null;
   readonly amount: Amount | null;
-  /** From details that only the organization and its approvers see. */
+  /** Payee from details that only the organization and its approvers see. */
   readonly payee: string | null;
   readonly agent: string | null;
   readonly requester: string | null;
@@ -46,9 +46,9 @@ export interface Facts {
   readonly decidedAt: string | null;
   /** Attestation by whose authority the agent acted, by its own word. */
   readonly parent: ParentLink | null;
-  /** Not by the agent itself. */
+  /** True if a trace rather than the agent itself reported it. */
   readonly isReportedByTrace: boolean;
-  /** Anything but production. */
+  /** True for anything but production. */
   readonly isTest: boolean;
 }
 
@@ -161,7 +161,7 @@ export const hiddenFacts: Facts = {
   isTest: false,
 };
 
-/** Who decided by the receipt's own words, where the object itself is not shown. */
+/** Reads the deciders by the receipt's own words, where the object itself is not shown. */
 function readBacking({
   method,
   level,

@@ -37,7 +37,7 @@ it.each([
   [{ Command: "ls", command: "rm -rf data" }, "ls · rm -rf data"],
   [{ "command (a)": "ls", command: "rm -rf data" }, "ls · rm -rf data"],
   [{ file_path: "/tmp/a", path: "/etc/passwd" }, "/tmp/a · /etc/passwd"],
-  // By whatever name.
+  // The statement counts under any name.
   [{ command: "ls", query: "DROP TABLE users" }, "ls · DROP TABLE users"],
   [{ command: "ls", sql: "DROP TABLE users" }, "ls · DROP TABLE users"],
   [{ query: "SELECT 1", sql: "DROP TABLE users" }, "SELECT 1 · DROP TABLE users"],

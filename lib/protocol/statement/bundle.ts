@@ -29,7 +29,7 @@ export type LogBundle = {
   envelope: Envelope;
   leaf: Uint8Array;
   index: number;
-  /** When the log took the leaf in, Unix seconds; null in bundles of the first release. */
+  /** Time at which the log took the leaf in, Unix seconds; null in bundles of the first release. */
   integratedAtSeconds: number | null;
   proof: readonly Uint8Array[];
   /** The signed note, verbatim; its size and root are repeated in the bundle. */
@@ -38,7 +38,7 @@ export type LogBundle = {
   logId: Uint8Array;
 };
 
-/** How bundles and Sigstore trust roots (`checkpointKeyId`) name a log. */
+/** Log id in bundles and, as `checkpointKeyId`, in Sigstore trust roots. */
 export function computeLogId({ name, type, publicKey }: VerifierKey): Uint8Array {
   return computeNoteKeyHash(name, type, publicKey);
 }
@@ -126,7 +126,7 @@ function requireObject(value: JsonValue | undefined): JsonObject {
   return value;
 }
 
-/** In protobuf 0 is a field that was left out. */
+/** Reads 0 for a missing field, as protobuf does. */
 function parseSeconds(value: JsonValue): number {
   const seconds = parseDecimal(requireString(value));
   if (seconds === 0) throw new RangeError("not a time");

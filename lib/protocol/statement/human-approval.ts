@@ -1,6 +1,6 @@
 /** People's approval in a signed payload, `predicate.human_approval`: apart from the payload, whose parser pages don't need. */
 
-/** Who decided, from the authorization that backs the attestation; the last two are never counted as a human. */
+/** Deciders, read from the authorization that backs the attestation; the last two are never counted as a human. */
 export const backedMethods = [
   "proof_of_personhood",
   "enrolled_proof_of_personhood",

@@ -61,7 +61,7 @@ export function checkTools(
   return allowed !== null && used.every((tool) => typeof tool === "string" && allowed.includes(tool));
 }
 
-/** By name, each once, in the order of their use; empty if the registered manifest is not at hand. */
+/** Unregistered tools by name, each once, in the order of their use; empty if the registered manifest is not at hand. */
 export function listUnregisteredTools(
   request: JsonObject,
   manifestHash: string | null,

@@ -1,5 +1,5 @@
 /**
- * Why a check did not pass: one closed list of codes for programs, each with its words for people. A code names what
+ * Reasons why a check did not pass: one closed list of codes for programs, each with its words for people. A code names what
  * was found, the check's own name says where. Codes are part of the wire; words may change.
  */
 

@@ -9,7 +9,7 @@ import type { verifyTimeStamp } from "#lib/protocol/time/time-stamp";
 import type { VerifierKey } from "#lib/protocol/tlog/checkpoint";
 import type { Outcome } from "./outcome";
 
-/** Everything in here comes from the one who is to be checked. */
+/** Untrusted: everything in here comes from the party that is checked. */
 export interface Receipt {
   attestationId: string;
   agentSlug: string;
@@ -33,7 +33,7 @@ export interface Receipt {
   /** `absent`, here and below: this kind of file does not carry it, so its absence says nothing. */
   toolManifest: Uint8Array | null | "absent";
   humanAuthorization: JsonObject | null | "absent";
-  /** As it was sent; null if the attestation has none, or `absent`. */
+  /** Proof as sent; null if the attestation has none, or `absent`. */
   zkProof: unknown;
   record: ShownRecord | "absent";
   time: TimeEvidence | "absent";
@@ -62,18 +62,18 @@ export interface TrustedKey {
   /** Log indexes for which its signatures are valid: `[from, to)`. */
   validFromIndex: number;
   validToIndex: number | null;
-  /** Somebody else may have it. What it signed before `validToIndex` still counts, with a warning. */
+  /** True if somebody else may have it. What it signed before `validToIndex` still counts, with a warning. */
   isRevoked?: boolean;
 }
 
 export interface Trust {
   keys: TrustedKey[];
   logKey: VerifierKey;
-  /** For the keys of the service and of its agents: as strict as the strict verifier, which is the default. */
+  /** Verifies by keys of the service and of its agents: as strict as the strict verifier, which is the default. */
   verifySignature?: VerifyEd25519;
-  /** For both signatures over the payload, in place of `verifySignature`; what it says is remembered nowhere. */
+  /** Verifies both signatures over the payload, in place of `verifySignature`; its result isn't cached. */
   verifyPayload?: VerifyEd25519 | undefined;
-  /** Whose cosignatures count as times; default: none. */
+  /** Witnesses whose cosignatures count as times; default: none. */
   witnesses?: readonly VerifierKey[];
   /** Certificates of time-stamp authorities, or of those that issue theirs; default: none. */
   timeAuthorities?: readonly Certificate[];
@@ -82,7 +82,7 @@ export interface Trust {
 }
 
 export interface ZkReport {
-  /** Not applicable: the proof says nothing to this reader. */
+  /** Passed, failed, or not applicable: the proof says nothing to this reader. */
   outcome: Outcome;
   isKeyRevoked: boolean;
 }

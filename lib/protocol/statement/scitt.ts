@@ -10,7 +10,7 @@ export const SCITT_MEDIA_TYPE = "application/scitt-statement+cose";
 
 type Header = [number | string, unknown];
 
-/** Sorts maps as well. */
+/** Encodes with sorted maps. */
 const encodeCbor = (value: unknown): Uint8Array => encode(value, rfc8949EncodeOptions);
 
 const label = { alg: 1, contentType: 3, kid: 4, claims: 15, receipts: 394, vds: 395, vdp: 396 } as const;

@@ -26,9 +26,9 @@ import { PRODUCT_URI } from "./product";
  */
 
 export type ClientNumber = {
-  /** Which of the agent's writers counts. */
+  /** Writer of the agent to which the number belongs. */
   instance: string;
-  /** From 1. */
+  /** Counted from 1. */
   sequence: number;
 };
 
@@ -68,7 +68,7 @@ export interface Verdicts {
   agent_authenticated: Verdict;
   code_hash_verified: Verdict;
   tools_authorized: Verdict;
-  /** Only if the request has a number of the agent's own. */
+  /** Set if the request has a number of the agent's own. */
   client_gap?: boolean;
 }
 

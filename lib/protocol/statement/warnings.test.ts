@@ -50,7 +50,7 @@ const good: ActionPredicate = {
 const facts = (change: Partial<ActionPredicate> = {}) => factsOfStatement({ ...good, ...change }, manifest);
 const verdicts = (change: object) => facts({ verdicts: { ...good.verdicts, ...change } });
 
-/** By code: facts in which its cause is there, and nothing else. */
+/** Keyed by code: facts in which its cause is there, and nothing else. */
 const causes: Record<WarningCode, WarningFacts[]> = {
   agent_signature_invalid: [verdicts({ agent_authenticated: false })],
   code_hash_mismatch: [verdicts({ code_hash_verified: false })],

@@ -38,7 +38,7 @@ export interface WarningFacts {
   tools_authorized?: JsonValue;
   client_gap?: JsonValue | undefined;
   agent_frozen_at?: JsonValue | undefined;
-  /** Why what backs it could no longer have been claimed. */
+  /** Reason why what backs it could no longer have been claimed. */
   approval_stopped?: ApprovalStop["reason"] | undefined;
   human_approval_method?: JsonValue;
   human_approval_environment?: JsonValue;
@@ -65,7 +65,7 @@ const rules: Record<WarningCode, (facts: WarningFacts) => boolean | undefined> =
   content_erased: (facts) => facts.isErased,
 };
 
-/** In one order. */
+/** Finds warnings, in a fixed order. */
 export function findWarnings(facts: WarningFacts): WarningCode[] {
   return warningCodes.filter((code) => rules[code](facts));
 }
@@ -87,7 +87,7 @@ const messages: Record<WarningCode, string> = {
   content_erased: "The owner erased the content: what the record said can no longer be checked.",
 };
 
-/** With its constant text, which gives nothing of the content away. */
+/** Adds the constant text, which gives nothing of the content away. */
 export function describeWarning(code: WarningCode): Warning {
   return { code, message: messages[code] };
 }

@@ -62,7 +62,7 @@ export function single<Valued extends string>(
   return value;
 }
 
-/** For more words than there are places for: one of them may be an option with a typo. */
+/** Error for more words than there are places for: one of them may be an option with a typo. */
 export function unexpectedWords(words: readonly string[], expected: number): UsageError {
   const option = words.find((word) => word.startsWith("--"));
   if (option !== undefined) return new UsageError(`unknown option ${option}`);

@@ -37,9 +37,9 @@ export function isHiddenCharacter(character: string): boolean {
   return invisible.test(character) || unusualSpace.test(character) || blank.test(character);
 }
 
-/** Nothing here but the ink of ASCII and single words' spaces: most texts, which need no second look. */
+/** Matches only the ink of ASCII and single words' spaces: most texts, which need no second look. */
 const plainAscii = /^[!-~]+(?: +[!-~]+)*$/;
-/** How a mark begins in plain text, and what replaces it if an agent wrote it: its bracket as a mark. */
+/** Beginning of a mark in plain text. Its bracket becomes a mark itself if an agent wrote it. */
 const markOpening = "⟨U+";
 const shownOpening = "⟨U+27E8⟩U+";
 
@@ -147,7 +147,7 @@ export function groupSegments(text: string): DisplayRun[] {
   return runs;
 }
 
-/** One run in plain text, the count within the brackets, if no digit of the text can join it: ⟨U+200B × 637⟩. */
+/** Writes a run as plain text, the count within the brackets, where no digit of the text can join it: ⟨U+200B × 637⟩. */
 export function runToText(run: DisplayRun): string {
   if (run.kind === "text") return run.value.replaceAll(markOpening, shownOpening);
   return run.marks.map(({ label, count }) => (count === 1 ? `⟨${label}⟩` : `⟨${label} × ${count}⟩`)).join("");

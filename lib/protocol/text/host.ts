@@ -8,7 +8,7 @@ export interface Host {
 const ipv4 = /^(?:\d{1,3}\.){3}\d{1,3}$/;
 const pattern = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{0,5}))?$/i;
 
-/** One spelling for each IPv6 address; undefined if it is none. */
+/** Canonical spelling of an IPv6 address; undefined if it is none. */
 function shortenIpv6(name: string): string | undefined {
   try {
     return new URL(`http://${name}`).hostname;
@@ -45,7 +45,7 @@ export function isLoopbackUrl(url: string): boolean {
   return isLoopbackName(new URL(url).hostname);
 }
 
-/* Where a log is published (LOG_STORE): `s3://bucket/prefix`, or a folder as `file:/path`. */
+/* Store in which a log is published (LOG_STORE): `s3://bucket/prefix`, or a folder as `file:/path`. */
 
 export interface StoreAddress {
   /** S3 bucket; null for a folder. */

@@ -8,7 +8,7 @@ export interface TextWarning {
   readonly kind: "mixed-script" | "styled-letters" | "right-to-left";
   /** The word that the warning is about, unchanged. Empty for "right-to-left". */
   readonly word: string;
-  /** For "mixed-script": the names of the scripts in it, in order of appearance. */
+  /** Names of the scripts in a "mixed-script" text, in order of appearance. */
   readonly scripts: readonly string[];
 }
 
@@ -43,7 +43,7 @@ const rightToLeft =
 
 interface CharacterScripts {
   readonly own: string;
-  /** Every writing system that the character is at home in. */
+  /** Writing systems that the character is at home in. */
   readonly systems: ReadonlySet<string>;
 }
 

@@ -6,8 +6,8 @@ export function organizationTitle(name: string | null): string {
 }
 
 /*
- * One or two characters and a colour beside an organization's name, so that people recognize whom they know. The
- * organization chooses them: they prove nothing.
+ * Mark of an organization, one or two characters and a colour beside its name, by which people recognize it. The organization
+ * chooses it: it proves nothing.
  */
 
 export const markColors = ["slate", "blue", "violet", "teal", "brown", "plum"] as const;

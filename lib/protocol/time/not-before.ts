@@ -31,8 +31,8 @@ export interface Witnessed {
 }
 
 /**
- * Who cosigned the note, and when. Undefined if one of these witnesses' lines does not verify, or the note is none;
- * lines of others are ignored.
+ * Reads cosigners of the note and their times. Undefined if one of these witnesses' lines does not verify, or it is no note;
+ * others' lines are ignored.
  */
 export function readCosigners(
   note: string,
@@ -66,12 +66,12 @@ export const quicknet = {
   periodSeconds: 3,
 } as const;
 
-/** When the round was due; it cannot be known before. */
+/** Time at which the round was due; it cannot be known before. */
 export function roundTimeMs(round: number): number {
   return (quicknet.genesisSeconds + quicknet.periodSeconds * (round - 1)) * 1000;
 }
 
-/** From the answer of `GET <url>/<chain>/public/latest`; undefined for anything else. Says nothing about the signature. */
+/** Parses the answer of `GET <url>/<chain>/public/latest`; undefined for anything else. The signature stays unchecked. */
 export function parseRound(text: string): BeaconBound | undefined {
   try {
     const { round, signature } = JSON.parse(text) as Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { isTime } from "./time-words";
 
-/** As the engine's calendar has it. */
+/** True for a date of the engine's calendar. */
 function isDate(text: string): boolean {
   const date = new Date(text);
   return !Number.isNaN(date.getTime()) && date.toISOString() === text;

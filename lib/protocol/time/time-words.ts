@@ -1,4 +1,4 @@
-/** When a record was made, in words: what others' clocks say about it. */
+/** Time of a record, in words: what others' clocks say about it. */
 export const dayMs = 86_400_000;
 
 export interface ShownBound {

@@ -89,7 +89,7 @@ export function encodeSignatureLine({ name, keyId, signature }: NoteSignature): 
   return `— ${name} ${base64Encode(concatBytes(keyId, signature))}\n`;
 }
 
-/** One or more signature lines, as a witness answers them; throws RangeError for anything else. */
+/** Parses one or more signature lines, a witness's answer; throws RangeError for anything else. */
 export function parseSignatureLines(lines: string): NoteSignature[] {
   if (!lines.endsWith("\n")) throw new RangeError("a signature line ends in a newline");
   const signatures = lines.slice(0, -1).split("\n").map(parseSignatureLine);
@@ -130,7 +130,7 @@ const verified = new Set<string>();
 
 /** Verified once, however many receipts carry the note: only that a signature holds is remembered. */
 function holds(signature: Uint8Array, message: Uint8Array, key: VerifierKey, verify: VerifyEd25519): boolean {
-  // With another length it could have the name of another triple that holds.
+  // Rejects other lengths: such a signature could have the name of another triple that holds.
   if (signature.length !== (key.type === 6 ? ML_DSA_SIGNATURE_BYTES : SIGNATURE_BYTES)) return false;
   const name = hexEncode(sha256(signature, key.publicKey, message));
   if (verified.has(name)) return true;
@@ -332,7 +332,7 @@ export function verifyCosignature(
 ): number | undefined {
   const found = readCosignatures(note, key) ?? [];
   const verifyOwn = key.type === 6 ? verifyMlDsa : verify;
-  // As for the log's own key: a false line beside a true one is not overlooked.
+  // Requires every line to hold, like the log's own key: a false line beside a true one is not overlooked.
   const isGood = found.every(({ signature, message }) => holds(signature, message, key, verifyOwn));
   return isGood && found.length > 0 ? Math.max(...found.map(({ timeSeconds }) => timeSeconds)) : undefined;
 }

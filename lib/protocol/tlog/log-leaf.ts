@@ -65,7 +65,7 @@ export function encodeLogLeaf({ envelopeHash, payloadHash, signature, publicKey 
   );
 }
 
-/** One key signs most entries. */
+/** Cache of one: a single key signs most entries. */
 let lastVerifier = { publicKey: new Uint8Array(), text: "" };
 
 /** Throws RangeError or SyntaxError for all bytes but those that {@link encodeLogLeaf} writes. */
@@ -113,7 +113,7 @@ export function signStatement(
   return { payload, payloadHash, signature, envelopeSignature: envelope.signature, leaf };
 }
 
-/** Every field counts. `payloadHash`: of the envelope's payload, if it is known. */
+/** Compares every field. `payloadHash`: of the envelope's payload, if it is known. */
 export function leafMatchesEnvelope(
   data: Uint8Array,
   envelope: Envelope,
@@ -185,7 +185,7 @@ export function originOfLog(firstOrigin: string, logId: number): string {
   return logId === 1 ? firstOrigin : `${firstOrigin}/${logId}`;
 }
 
-/** Where the log's checkpoint and tiles lie, without a slash at the end. */
+/** Path of the log's checkpoint and tiles, without a slash at the end. */
 export function pathOfLog(logId: number): string {
   return logId === 1 ? "/log" : `/log/${logId}`;
 }

@@ -45,13 +45,13 @@ export type Branch = {
   leafHash: Uint8Array;
   index: number;
   size: number;
-  /** From the leaf's sibling upwards. */
+  /** Hashes from the leaf's sibling upwards. */
   proof: readonly Uint8Array[];
 };
 
 export type InclusionClaim = Branch & { root: Uint8Array };
 
-/** Every field may come from an attacker: anything malformed is false, never an exception. */
+/** Never throws: every field may come from an attacker, and anything malformed is false. */
 export function verifyInclusion({ root, ...branch }: InclusionClaim): boolean {
   const led = rootOfBranch(branch);
   return led !== null && bytesEqual(led, root);
@@ -85,7 +85,7 @@ export function rootOfBranch({ leafHash, index, size, proof }: Branch): Uint8Arr
     if (last === 0) return null;
     if (isOdd(position) || position === last) {
       hash = hashAtHeight(height, sibling, hash);
-      // Where the node has no right sibling it is its own parent: climb to the level that has one.
+      // A node without a right sibling is its own parent: climb to the level that has one.
       while (!isOdd(position) && position !== 0) {
         position = half(position);
         last = half(last);
@@ -163,9 +163,9 @@ function half(n: number): number {
 }
 
 /*
- * Which parts of the tree a proof is made of (RFC 6962 sections 2.1.1 and 2.1.2), as ranges of leaves
- * [from, to), and how the hash of a range follows from its perfect subtrees, wherever they are kept: the
- * sequencer's memory (tiles.ts) or tiles that are read (tiles.ts).
+ * Parts of the tree that a proof is made of (RFC 6962 sections 2.1.1 and 2.1.2), as ranges of leaves [from, to), and how the
+ * hash of a range follows from its perfect subtrees, wherever they are stored: the sequencer's memory (tiles.ts) or tiles that
+ * are read (tiles.ts).
  */
 
 export type LeafRange = readonly [from: number, to: number];

@@ -11,17 +11,17 @@ export const ML_DSA_SIGNATURE_BYTES = 2420;
 
 let loaded: MlDsa | undefined;
 
-/** Before the first use; verification itself waits for nothing. */
+/** Called before the first use; verification itself waits for nothing. */
 export async function loadMlDsa(): Promise<MlDsa> {
   loaded ??= (await import("@noble/post-quantum/ml-dsa.js")).ml_dsa44;
   return loaded;
 }
 
-/** By the browser or Node itself; null where it can't. */
+/** Verifies by the browser or Node itself; null where it can't. */
 async function verifyNatively(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) {
   try {
     const { subtle } = crypto;
-    // Not yet among the formats that TypeScript knows.
+    // TypeScript doesn't know this format yet.
     const format = "raw-public" as "raw";
     const key = await subtle.importKey(format, new Uint8Array(publicKey), "ML-DSA-44", false, ["verify"]);
     return await subtle.verify("ML-DSA-44", key, new Uint8Array(signature), new Uint8Array(message));
@@ -35,8 +35,8 @@ const maxVerified = 1_000;
 const verified = new Set<string>();
 
 /**
- * As {@link verifyMlDsa}, and loads its code only where nobody else can verify it. Only that a signature holds is
- * remembered.
+ * Like {@link verifyMlDsa}; loads its code only where neither the browser nor Node can verify. Caches only signatures that
+ * hold.
  */
 export async function checkMlDsa(
   signature: Uint8Array,

@@ -55,7 +55,7 @@ describe("verifier keys", () => {
   });
 
   it("refuse a wrong length or an unknown type under a fitting key ID, and bad names", () => {
-    // As in note_test.go, with adjusted key hashes.
+    // Names of note_test.go, with adjusted key hashes.
     for (const vkey of [
       "PeterNeumann+cc469956+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TWBADKEY==",
       "PeterNeumann+173116ae+ZRpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",

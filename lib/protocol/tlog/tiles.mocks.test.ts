@@ -26,7 +26,7 @@ vi.mock("./merkle", async (importOriginal) => {
 
 const roots = new Map<number, Uint8Array>();
 
-/** By the definition, which takes as many hashes as there are leaves. */
+/** Computes by the definition, which takes as many hashes as there are leaves. */
 function rootOf(size: number): Uint8Array {
   const root = roots.get(size) ?? rootOfLeafHashes(HASHES.slice(0, size));
   roots.set(size, root);

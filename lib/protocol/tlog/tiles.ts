@@ -17,7 +17,7 @@ import {
 } from "./merkle";
 
 /*
- * Where hash tiles and entry bundles lie and how wide they are (c2sp.org/tlog-tiles):
+ * Paths and widths of hash tiles and entry bundles (c2sp.org/tlog-tiles):
  *
  *     tile/0/x001/234.p/112      a partial tile of 112 leaf hashes
  *     tile/1/000                 the first full tile of level 1
@@ -35,7 +35,7 @@ export type TilePath = {
   width: number;
 };
 
-/** Without a leading slash; throws RangeError if there is no such path. */
+/** Encodes without a leading slash; throws RangeError if there is no such path. */
 export function encodeTilePath({ level, index, width }: TilePath): string {
   if (level !== "entries" && !isIntegerWithin(level, 0, MAX_LEVEL)) throw new RangeError("tile level");
   if (!isIntegerWithin(index, 0, Number.MAX_SAFE_INTEGER)) throw new RangeError("tile index");
@@ -101,14 +101,14 @@ type TileNodes = { readonly level: number; readonly index: number; readonly rows
 export type RightEdge = {
   readonly size: number;
   readonly root: Uint8Array;
-  /** By level; undefined if the level has no partial tile. */
+  /** Indexed by level; undefined if the level has no partial tile. */
   readonly tiles: readonly (TileNodes | undefined)[];
 };
 
 export type AppendedBatch = {
   edge: RightEdge;
   changedTiles: Tile[];
-  /** For leaves of this batch, against the new size; interior hashes are not computed again. */
+  /** Proves leaves of this batch against the new size; interior hashes are not computed again. */
   proveAppended: (index: number) => Uint8Array[];
 };
 
@@ -119,9 +119,8 @@ export function emptyRightEdge(): RightEdge {
 }
 
 /**
- * From the stored rows that `rightEdgeTiles(size)` names, in any order; a row longer than needed counts by
- * its prefix. Throws RangeError if one is missing or too short. Compare `root` with the head's before
- * signing anything that is built on it.
+ * Loads from the stored rows that `rightEdgeTiles(size)` names, in any order; a row longer than needed counts by its prefix.
+ * Throws RangeError if one is missing or too short. Compare `root` with the head's before signing anything that is built on it.
  */
 export function loadRightEdge(size: number, stored: readonly Tile[]): RightEdge {
   if (!isTreeSize(size)) throw new RangeError("tree size");
@@ -236,7 +235,7 @@ function isPresent<T>(value: T | undefined): value is T {
 /** The stored row, which may be longer than asked for; undefined if there is none. */
 export type TileReader = (level: number, index: number) => Promise<Uint8Array | undefined>;
 
-/** From the leaf's sibling upwards. Throws RangeError if the tiles do not hold the tree. */
+/** Proves from the leaf's sibling upwards. Throws RangeError if the tiles do not hold the tree. */
 export async function proveInclusion(
   index: number,
   size: number,

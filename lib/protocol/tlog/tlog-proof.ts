@@ -24,7 +24,7 @@ const MAX_PROOF_HASHES = 63;
 
 export type AddCheckpointRequest = {
   oldSize: number;
-  /** From the old size to the checkpoint's; empty from 0. */
+  /** Hashes from the old size to the checkpoint's; empty from 0. */
   proof: readonly Uint8Array[];
   checkpoint: string;
 };

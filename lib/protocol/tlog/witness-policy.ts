@@ -104,7 +104,7 @@ type KeyQuorum = VerifierKey | { k: number; of: KeyQuorum[] };
 
 interface PolicyState {
   keys: NamedKey[];
-  /** By the names of the policy; a member that is in a group already is `used`. */
+  /** Keyed by the policy's names; a member that is in a group already is `used`. */
   named: Map<string, KeyQuorum>;
   used: Set<string>;
   quorum: KeyQuorum | null;
@@ -144,7 +144,7 @@ function readPolicy(entries: string[][]): Parsed {
 }
 
 const policyLines: Record<string, (state: PolicyState, words: string[]) => void> = {
-  // Which log it is for is known: it is this one.
+  // Accepts and ignores the log: it is this one.
   log: (_, [vkey = ""]) => void parseVerifierKey(vkey),
   witness: (state, [name = "", vkey = "", url = ""]) => {
     const witness = parseWitness(vkey, url);

@@ -43,7 +43,7 @@ export function verifyWithSecret(
 ): boolean {
   if (Math.abs(nowSeconds - message.timestamp) > webhookToleranceSeconds) return false;
   const key = base64Decode(secret.slice(secretPrefix.length));
-  // Compared by their hashes, so that the time it takes says nothing about the signature.
+  // Compared by hash, so that timing says nothing about the signature.
   const digest = (text: string) => sha256(utf8Encode(text));
   const expected = digest(signWithSecret(message, key));
   return signatures.split(" ").some((given) => bytesEqual(digest(given), expected));

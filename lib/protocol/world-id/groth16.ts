@@ -27,7 +27,7 @@ export type VerificationKey = {
   beta: G2Point;
   gamma: G2Point;
   delta: G2Point;
-  /** One more than there are public inputs. */
+  /** Length: one more than there are public inputs. */
   ic: readonly G1Point[];
 };
 
@@ -169,7 +169,7 @@ function g2FromCoordinates([x, y]: G2Coordinates): G2Point | undefined {
   );
 }
 
-/** On the curve and, for G2 whose cofactor is not one, in the subgroup of order r. */
+/** Returns points on the curve and, for G2 whose cofactor is not one, in the subgroup of order r. */
 function validPoint<P extends { assertValidity(): void }>(point: P): P | undefined {
   try {
     point.assertValidity();

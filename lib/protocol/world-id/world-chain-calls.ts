@@ -37,7 +37,7 @@ interface Block {
   timestamp: bigint;
 }
 
-/** As the contract's own `requireValidRoot`: the latest root, or one not older than its expiry. */
+/** Follows the contract's own `requireValidRoot`: the latest root, or one not older than its expiry. */
 export async function anchorOrbV3(
   rpc: WorldChainCall,
   proof: WorldProofV3,
@@ -130,7 +130,7 @@ async function readBlock(rpc: WorldChainCall, at: number | "latest"): Promise<Bl
   return { number: Number(number), hash: String(hash), timestamp: BigInt(timestamp) };
 }
 
-/** All arguments and results of these calls are static words. */
+/** Calls with arguments and results that are all static words. */
 async function ethCall(
   rpc: WorldChainCall,
   block: Block,

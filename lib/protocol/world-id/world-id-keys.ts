@@ -6,7 +6,7 @@
  */
 import { parseVerificationKey, type VerificationKey } from "./groth16";
 
-/** Where an approval was made. Only `production` says anything about a person. */
+/** Environment of an approval. Only `production` says anything about a person. */
 export type WorldEnvironment = "production" | "staging" | "local";
 
 const shared = {

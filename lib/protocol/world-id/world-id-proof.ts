@@ -51,7 +51,7 @@ export function hashToField(bytes: Uint8Array): bigint {
   return BigInt(`0x${hexEncode(keccak_256(bytes))}`) >> 8n;
 }
 
-/** As IDKit does: `0x` and an even number of hex digits are hashed as bytes, anything else as text. */
+/** Hashes like IDKit: `0x` and an even number of hex digits are bytes, anything else is text. */
 export function hashSignal(signal: string): bigint {
   const isHex = /^0x(?:[0-9a-fA-F]{2})+$/.test(signal);
   return hashToField(isHex ? hexDecode(signal.slice(2).toLowerCase()) : utf8Encode(signal));
@@ -84,7 +84,7 @@ export function parseWord(text: string): bigint | undefined {
 /** BN254's r, where public inputs live. Written out, because its curve takes a start long to load. */
 const FIELD_ORDER = 21888242871839275222246405745257275088548364400416034343698204186575808495617n;
 
-/** As parseWord, and below the field's order: n and n + r would be two names for one human. */
+/** Like parseWord, and below the field's order: n and n + r would be two names for one human. */
 export function parseFieldElement(text: string): bigint | undefined {
   const value = parseWord(text);
   return value !== undefined && value < FIELD_ORDER ? value : undefined;

@@ -11,7 +11,7 @@ export const operation = (id: OperationId) => forOwnHosts(findHandler(id));
 
 const rest = forOwnHosts(dispatch);
 
-/** For the methods that a path does not have: HEAD and OPTIONS as the table says, 405 in the API's shape otherwise. */
+/** Answers methods that a path does not have: HEAD and OPTIONS as the table says, 405 in the API's shape otherwise. */
 export const otherMethods = {
   DELETE: rest,
   GET: rest,

@@ -21,7 +21,7 @@ interface Answering {
 const answerHere = (incoming: IncomingMessage, outgoing: ServerResponse) =>
   void handleApiRequest(incoming, outgoing);
 
-/** To measurements all pages are one operation: their addresses are anybody's. */
+/** Pages are one operation to measurements: their addresses are anybody's. */
 const measured =
   (pages: RequestListener): RequestListener =>
   (incoming, outgoing) =>
@@ -40,7 +40,7 @@ export async function createRequestListener(
   const admit = createHostCheck(env);
   const servePage = measured(pages);
   const handle: RequestListener = (incoming, outgoing) => {
-    // So that the next request of this client finds another server.
+    // Ends the connection, so that this client's next request finds another server.
     if (leaving.hasBegun) outgoing.shouldKeepAlive = false;
     const foreign = admit(incoming);
     if (foreign !== null) {

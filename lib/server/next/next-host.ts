@@ -18,7 +18,7 @@ async function answerHere(incoming: IncomingMessage, outgoing: ServerResponse): 
   return true;
 }
 
-/** From now on, of every server in this process. */
+/** Guards every server in this process from now on. */
 export async function guardNextHost(): Promise<void> {
   const { peerSecret } = await openApp();
   const emit = Server.prototype.emit;

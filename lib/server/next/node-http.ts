@@ -34,7 +34,7 @@ export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): voi
   incoming.headers["x-forwarded-for"] ??= readPeer(incoming);
 }
 
-/** For a request that another process hands on: believes it about the address. False: it is none of ours. */
+/** Accepts a request that another process hands on, and believes it about the address. False: it is none of ours. */
 export function acceptForwardedRequest(incoming: IncomingMessage, peerSecret: string): boolean {
   const peer = peerFromHeader(incoming.headers[PEER_HEADER]?.toString() ?? null, peerSecret);
   if (peer === undefined) return false;
@@ -180,7 +180,7 @@ export async function handleApiRequest(incoming: IncomingMessage, outgoing: Serv
 
 const pathOfTarget = ({ url = "/" }: IncomingMessage) => normalizePath(url.split("?")[0] ?? "/");
 
-/* Who asks, when only headers are at hand: server components and server actions. */
+/* Caller, when only headers are at hand: server components and server actions. */
 
 const bare = (headers: Headers) => new Request("http://localhost", { headers });
 

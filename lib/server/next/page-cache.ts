@@ -91,7 +91,7 @@ function collectPage(outgoing: ServerResponse, keep: (page: KeptPage) => void): 
   });
 }
 
-/** As text; null for a coding that is not known here, and for what is not whole. */
+/** Decodes to text; null for an unknown coding, and for an incomplete body. */
 function decode(body: Buffer, coding: unknown): string | null {
   if (coding === undefined) return body.toString();
   try {
@@ -128,7 +128,7 @@ export interface PreloadedData {
 /** A page may wait for its turn, and what it shows may be erased meanwhile: what is older is loaded again. */
 const freshMs = 1_000;
 
-/** For the page: what it is made from; null if no server has handed anything over. */
+/** Takes the data that a page is made from; null if no server has preloaded any. */
 export function takePreloadedData<Value>(
   { handedOver }: { handedOver: ReadonlyMap<string, PreloadedData> },
   headers: Pick<Headers, "get">,
@@ -149,7 +149,7 @@ export interface PageCacheOptions {
   host: string;
   views: readonly View[];
   handedOver: Map<string, PreloadedData>;
-  /** As performance.now(). */
+  /** Same clock as performance.now(). */
   nowMs(): number;
 }
 
@@ -158,7 +158,7 @@ interface Kept {
   page: KeptPage;
 }
 
-/** Some 30 MB. */
+/** Limit that amounts to some 30 MB. */
 const maxKept = 200;
 const maxAgeMs = 60_000;
 

@@ -95,7 +95,7 @@ export async function refusePage(request: Request, name: LimitName): Promise<Htt
   }
 }
 
-/** For a page: counts a request that no production server has counted; throws 429. */
+/** Counts a page's request that no production server has counted; throws 429. */
 export async function countPage(headers: Headers, name: LimitName): Promise<void> {
   const { peerSecret } = await getApp();
   if (headers.get(COUNTED_HEADER) === peerSecret) return;

@@ -12,7 +12,7 @@ import { forbiddenMethods, readHeaders, readPeer, send } from "./node-http";
 import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
 import type { RenderQueue } from "./render-limiter";
 
-/** Who asks: all that a limit needs of a request, whose body is left alone. */
+/** Copies everything that a limit needs of a request, whose body is left alone. */
 function toBareRequest(incoming: IncomingMessage): Request {
   const request = new Request("http://localhost/", { headers: readHeaders(incoming) });
   rememberPeer(request, readPeer(incoming));
@@ -36,7 +36,7 @@ const plainForms = [
   /^\/opened\/[^/]+\/file$/,
 ];
 
-/** Elsewhere Next would decode what a stranger posts, and render the page besides. */
+/** Refuses other methods: Next would decode what a stranger posts, and render the page besides. */
 function refuseMethod(method: string, path: string): Promise<HttpResponse> | null {
   const takesForms =
     path === "/portal" || path.startsWith("/portal/") || plainForms.some((form) => form.test(path));
@@ -70,7 +70,7 @@ function refuseMalformed(
   return refuseMethod(method, path);
 }
 
-/** As Next matches it, so that no other spelling of an address has another limit. */
+/** Path as Next matches it, so that no other spelling of an address has another limit. */
 function readPath({ url = "/" }: IncomingMessage): string {
   return normalizePath(decodeURIComponent(url.split("?")[0] ?? "/"));
 }

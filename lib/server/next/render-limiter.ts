@@ -100,7 +100,7 @@ export function createRenderQueue(options: GateOptions = {}): RenderQueue {
     return lane;
   }
 
-  /** Before the number of pages under way changes, and to learn a price. */
+  /** Called before the number of pages under way changes, and to learn a price. */
   function countCost(): number {
     const now = workedMs();
     costMs += (now - countedMs) / Math.max(1, active);

@@ -33,7 +33,7 @@ export async function answerFeed(request: Request, slug: string, format: FeedFor
     const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
     const headers = {
       "Content-Type": format.contentType,
-      // Kept only to be asked about: an erased entry must not be shown for another minute.
+      // Cached for revalidation only: an erased entry must not be shown for another minute.
       "Cache-Control": "no-cache",
       "Access-Control-Allow-Origin": "*",
       "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
@@ -46,7 +46,7 @@ export async function answerFeed(request: Request, slug: string, format: FeedFor
   }
 }
 
-/** For how long a look at who may still read lasts. */
+/** Milliseconds for which a check of who may still read lasts. */
 const judgedForMs = 1_000;
 
 /** Ends in an error when `requireAllowed` throws: a large file takes minutes. */

@@ -1,4 +1,4 @@
-/** Whose links a browser may ask for when strangers have used them up. */
+/** Addresses for which a known browser may ask for links when strangers have used them up. */
 import { expect, it } from "vitest";
 import type { HttpContext } from "#lib/api/http/context";
 import { findKnownDevice, markDevice } from "./session";

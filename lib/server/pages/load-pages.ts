@@ -49,7 +49,7 @@ export async function loadAgentKeys(
   }
 }
 
-/** Once a request, for the page and its metadata together; strings as the query has them. */
+/** Loads once a request, for the page and its metadata together; strings as the query has them. */
 export const loadAgent = cache(
   async (
     slug: string,
@@ -93,7 +93,7 @@ async function findVerification(app: App, id: string): Promise<VerificationPage>
   return verifyForPage(app.context, id, requestAddress(app, asked));
 }
 
-/** Once a request, for the page and its metadata together. Everything but 404 and 429 is thrown. */
+/** Loads once a request, for the page and its metadata together. Everything but 404 and 429 is thrown. */
 export const loadVerification = cache(async (id: string): Promise<LoadedVerification> => {
   const app = await getApp();
   try {
@@ -109,7 +109,7 @@ export const loadVerification = cache(async (id: string): Promise<LoadedVerifica
 
 export type { Card };
 
-/** Not shown again without asking: a copy would outlive an erasure and a change of the verdict. */
+/** Revalidated each time: a copy would outlive an erasure and a change of the verdict. */
 export const linkCardHeaders = { "Cache-Control": "no-cache" };
 
 export async function drawLinkCard(card: Card): Promise<Response> {

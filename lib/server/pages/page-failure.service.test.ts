@@ -28,7 +28,7 @@ async function serve(
   return { base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, error };
 }
 
-/** As Next answers: the head on its own, then the body in pieces. */
+/** Fails like Next: the head on its own, then the body in pieces. */
 function failAsNext(outgoing: ServerResponse): void {
   outgoing.statusCode = 500;
   outgoing.setHeader("content-encoding", "gzip");

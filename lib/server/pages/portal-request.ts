@@ -1,6 +1,6 @@
 /**
- * Who is asking, for the portal's pages and server actions: session → membership → person. Actions must come from
- * our own pages (Origin), and their input is validated before any service sees it.
+ * Caller of the portal's pages and server actions: session → membership → person. Actions must come from our own pages
+ * (Origin), and their input is validated before any service sees it.
  */
 
 import { cookies, headers } from "next/headers";
@@ -171,15 +171,15 @@ async function runFor<Subject extends unknown[], Schema extends z.ZodType, Resul
     const { message, result } = await work(...subject, parsed.data);
     return { status: "done", message, errors: {}, values: {}, result };
   } catch (error) {
-    // In a form, a bad request is a choice that can't be met, which the form says.
+    // Bad requests of a form are a choice that can't be met, which the form says.
     if (isNotFound(error) && error.errorName !== "bad_request") notFound();
     return describeFailure(error, values, context);
   }
 }
 
 /**
- * Which organization the portal looks at is one cookie for all tabs, so a page can be older than the choice. What is
- * done on a page must be meant for the organization that the page shows.
+ * True if the page shows the chosen organization. One cookie chooses it for all tabs, so a page can be older than the choice,
+ * and what is done on it must be meant for the organization that it shows.
  */
 export function isShown({ person }: Portal, shownOrganization: unknown): boolean {
   return shownOrganization === person.organizationId;
@@ -218,7 +218,7 @@ export async function runUserAction<Schema extends z.ZodType, Result>(
   return runFor(findSubject, schema, form, work);
 }
 
-/** Which organization the portal shows from now on; whether the person belongs to it is looked up each time. */
+/** Chooses the organization that the portal shows from now on; membership is checked each time. */
 export async function chooseOrganization(organizationId: string): Promise<void> {
   const { env } = await getApp();
   (await cookies()).set(organizationCookie, organizationId, portalCookie(env.baseUrl));

@@ -464,7 +464,7 @@ describe("sign-in where the provider is enforced", () => {
     const token = new URL(link ?? "").searchParams.get("token") ?? "";
     const use = (given: string) =>
       completeSignIn(new Request(base), { token: given, email: `owner@${domain}`, next: "/portal" });
-    // As a mail had it: the same row of the database, without the operator's mark.
+    // Token as a mail had it: the same row of the database, without the operator's mark.
     const secret = test.app.context.secrets.session;
     await query(
       "INSERT INTO verification_tokens (identifier, token, expires) VALUES ($1, $2, now() + interval '10 minutes')",

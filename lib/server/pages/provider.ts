@@ -27,7 +27,7 @@ export function listProviders({ env }: Pick<App, "env">): OIDCConfig<Profile>[] 
       clientSecret,
       checks: ["pkce", "state", "nonce"],
       authorization: { params: { scope: env.OIDC_SCOPE } },
-      // From userinfo, where every provider has the address.
+      // Read from userinfo, where every provider has the address.
       idToken: false,
       profile: ({ sub, email }) => ({
         id: subjectKey(issuer, String(sub)),
@@ -55,7 +55,7 @@ export async function admitByProvider(
   return refusal === null ? true : `/portal/sign-in?error=${refusal}`;
 }
 
-/* How people can sign in here, by the settings. */
+/* Ways to sign in here, by the settings. */
 
 export function listSignInWays({ OIDC_ISSUER, OIDC_ENFORCED }: App["env"]): "email" | "both" | "provider" {
   if (OIDC_ISSUER === undefined) return "email";
@@ -65,7 +65,7 @@ export function listSignInWays({ OIDC_ISSUER, OIDC_ENFORCED }: App["env"]): "ema
 /* Back-channel logout. */
 
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout";
-/** Those that a provider signs with; a shared secret or none is no signature of its own. */
+/** Algorithms that a provider signs with; a shared secret or none is no signature of its own. */
 const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 const keySets = new Map<string, ReturnType<typeof createRemoteJWKSet>>();
 

@@ -119,7 +119,7 @@ async function findGrantEntry({ db }: Database, organizationId: string, decidedB
   return row?.at && entry.record ? { at: row.at.toISOString(), sequence: entry.record.sequence } : null;
 }
 
-/** Not of a record that failed: its row may point to any organization. */
+/** Skips a record that failed: its row may point to any organization. */
 async function readSurroundings(
   { database }: Context,
   organizationId: string,
@@ -145,7 +145,7 @@ async function readSurroundings(
 export const verifyForPage = (context: Context, id: string, client: string): Promise<VerificationPage> =>
   readPublicly(context, (from) => verifyFrom(from, id, client));
 
-/** All but the surroundings, which come from other rows. */
+/** Everything but the surroundings, which come from other rows. */
 interface Remembered extends Omit<VerificationPage, "surroundings"> {
   organizationId: string;
 }

@@ -29,7 +29,7 @@ async function attest(action: string, fields: object = {}, isSigned = false): Pr
   return made.body.attestation_id;
 }
 
-/** As if World ID had proven it: the column is what is counted, and a real proof would take a second. */
+/** Marks it as proven by World ID: the column is what is counted, and a real proof would take a second. */
 async function markApproved(id: string): Promise<void> {
   const { db } = test.app.context.database;
   await db

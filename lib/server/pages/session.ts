@@ -70,7 +70,7 @@ export function findKnownDevice(
   return bytesEqual(address, hashAddress(email)) ? id : null;
 }
 
-/** How the portal's own cookies are kept: for a year, by the browser alone. */
+/** Options of the portal's own cookies: a year, HttpOnly. */
 export const portalCookie = (baseUrl: string) =>
   ({
     path: "/portal",
@@ -80,7 +80,7 @@ export const portalCookie = (baseUrl: string) =>
     maxAge: 365 * 86_400,
   }) as const;
 
-/* Where a sign-in may lead: a path of the portal and nowhere else. */
+/* Targets of a sign-in: a path of the portal and nowhere else. */
 
 /** `/portal` for everything that is not such a path, with `//`, `\` and dots refused. */
 export function safePortalPath(path: string | null | undefined): string {
@@ -88,13 +88,13 @@ export function safePortalPath(path: string | null | undefined): string {
 }
 
 /*
- * Where next-auth keeps people, sessions and link tokens: our tables, through the drizzle adapter. Session tokens
- * are stored as SHA-256, so that a copy of the database can't be used to sign in.
+ * Storage of next-auth's people, sessions and link tokens: our tables, through the drizzle adapter. Session tokens are stored
+ * as SHA-256, so that a copy of the database can't be used to sign in.
  */
 
 const hashToken = (token: string) => hexEncode(sha256(utf8Encode(token)));
 
-/** How the audit log names a session: enough to tell two apart, useless for signing in. */
+/** Names a session in the audit log: enough to tell two apart, useless for signing in. */
 function sessionLabel(storedToken: string): string {
   return `sess_${storedToken.slice(0, 12)}`;
 }
@@ -215,7 +215,7 @@ function buildConfig(app: App, ip: string | null): NextAuthConfig {
     },
     logger: createSignInLogger(context.logger),
     callbacks: {
-      // When the link is used: an invitation may have been withdrawn since it was mailed.
+      // Checked when the link is used: an invitation may have been withdrawn since it was mailed.
       signIn: ({ user, account, profile }) =>
         account?.provider === PROVIDER_ID
           ? admitByProvider(app, profile)
@@ -303,7 +303,7 @@ export async function completeSignIn(
 ): Promise<Response> {
   const app = await getApp();
   const { context, env } = app;
-  // One that was mailed before it was turned off, too.
+  // Refuses links that were mailed before this was turned off, too.
   if (env.OIDC_ENFORCED === "on" && !isOperatorToken(link.token))
     return redirectTo("/portal/sign-in?error=MailedLinksOff");
   const url = new URL("/api/auth/callback/email", env.baseUrl);
@@ -345,7 +345,7 @@ export async function completeProviderSignIn(request: Request): Promise<Response
   const url = new URL(`/api/auth/callback/${PROVIDER_ID}`, env.baseUrl);
   url.search = new URL(request.url).search;
   const headers = new Headers(request.headers);
-  // Else next-auth links the provider's account to whoever is signed in here, whatever their address.
+  // Prevents next-auth from linking the provider's account to whoever is signed in here, whatever their address.
   const cookies = (headers.get("cookie") ?? "").split(/;\s*/);
   headers.set("cookie", cookies.filter((cookie) => !/authjs\.session-token/.test(cookie)).join("; "));
   const answer = asRedirect(await handlers.GET(new NextRequest(url, { headers })));
@@ -387,7 +387,7 @@ export async function endProviderSessions(request: Request): Promise<Response> {
   if (typeof token !== "object")
     return (await limiter.consume(policy, client)).allowed ? badLogout(token) : badLogout(tooMany, 429);
   const userId = await findLinkedUser(context.database.db, issuer, token.sub);
-  // Who never signed in here has no sessions to end.
+  // People who never signed in here have no sessions to end.
   if (userId !== null) await endSessionsOf(context, userId);
   return new Response(null, { status: 200, headers: { "cache-control": "no-store" } });
 }

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { createLogger } from "#lib/logger";
 import { createSignInLogger } from "./session";
 
-/** As next-auth names its errors. */
+/** Error with a name of next-auth's. */
 const authError = (type: string) => Object.assign(new Error("gone"), { type });
 
 function write(level: "error" | "warn", problem: unknown) {

@@ -23,7 +23,7 @@ it("answers who waits at once, says that it is not ready, and takes what comes a
   expect([health.status, health.body.code]).toEqual([503, "service_unavailable"]);
   const body = { agent_slug: "leaving-bot", action: "act", inputs_hash: "x" };
   expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
-  // Whoever asks again before it stops neither waits long nor asks a thousand times a second.
+  // Clients that ask again before it stops neither wait long nor ask a thousand times a second.
   const waited: number[] = [];
   wakeups.wait = (name, timeoutMs) => {
     waited.push(timeoutMs);

@@ -70,7 +70,7 @@ function send(socket: Socket, message: Message): void {
   setImmediate(flush, socket, parts);
 }
 
-/** In the place of a process that was killed and has left its socket behind. */
+/** Replaces the socket that a killed process has left behind. */
 export async function listenAt(server: Server, path: string): Promise<void> {
   await rm(path, { force: true });
   // A process of a cluster would else leave listening to the first one.
@@ -188,7 +188,7 @@ function restoreError(failure: Failure): Error {
 
 type AnyRun = (name: string, input: unknown, share: Share) => Promise<unknown>;
 
-/** In the writer. */
+/** Called in the writer. */
 export function createAnswers({ pool }: Pick<Context, "pool">): Answering {
   return async (_, argument): Promise<Outcome> => {
     const { name, input, share, isRemembered } = argument as Job;

@@ -83,7 +83,7 @@ interface Below {
   /** Answer under way. */
   _httpMessage: unknown;
   parser: object | null;
-  /** Under a symbol: what node:http knows of all its connections. */
+  /** Keyed by a symbol of node:http: its list of all connections. */
   server: Record<symbol, { idle(): object[] } | undefined>;
 }
 
@@ -107,7 +107,7 @@ function isIdle(socket: Socket): boolean {
 /** Requests in a row that another process should have had, after which a connection is handed over. */
 const misplacedInARow = 8;
 
-/** Each waits for a turn of the other process's event loop, and its client's next request with it. */
+/** Limit, because each waits for a turn of the other process's event loop, and its client's next request with it. */
 const handoversAtOnce = 4;
 
 export interface Handovers {

@@ -32,7 +32,7 @@ import { type Done, type Handover, type Order, type Role, type Setup, socketsIn 
 
 const retryLater = { headers: { "retry-after": "2" } };
 
-/** Some ten times what a start of the pages' process takes where others need the processors too. */
+/** Some ten times the start of the pages' process on a machine where others need the processors too. */
 const longestStartMs = 30_000;
 
 /** True when something listens there; false if nothing does for too long, or nothing will. */

@@ -31,13 +31,13 @@ const isClosable = (handle: unknown): handle is Closable =>
 
 interface Connections {
   watch(worker: Worker): void;
-  /** When no worker takes a connection any more: closes what they have refused, and will refuse. */
+  /** Closes, when no worker takes a connection any more, what they have refused, and will refuse. */
   cutRefused(): void;
 }
 
 export function watchConnections(): Connections {
   const refused = new Set<Closable>();
-  /** By the number of cluster's message. */
+  /** Keyed by the number of cluster's message. */
   const onTheWay = new Map<number, { handle: Closable; to: Worker }>();
   let isOver = false;
 
@@ -107,7 +107,10 @@ export type Order =
   | { todo: "open"; setup: Setup; name: string }
   | { todo: "listen" | "leave" | "drain" | "close" };
 
-/** Where the writer answers calls, where it and the pages' process take whole requests, and where each tells its metrics. */
+/**
+ * Paths of sockets: where the writer answers calls, where it and the pages' process take whole requests, and where each tells
+ * its metrics.
+ */
 export const socketsIn = (folder: string) => ({
   calls: path.join(folder, "calls"),
   writer: path.join(folder, "writer"),
@@ -153,7 +156,7 @@ class ChildEnded extends Error {
 }
 
 /**
- * Where requests are answered, what is new fills V8's own 16 MiB every few milliseconds, and each time all requests under
+ * New objects of a process that answers requests fill V8's own 16 MiB every few milliseconds, and each time all requests under
  * way are copied. With twice as much a process answers a tenth more.
  */
 const roomForRequests = "--max-semi-space-size=32";
@@ -272,7 +275,7 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () 
     child.tell({ todo: "listen" });
     await child.hear("listening");
     child.isListening = true;
-    // Its next order is the one to leave, which the others got before it listened.
+    // Commands "leave" next, which the others got before it listened.
     if (isLeaving) child.tell({ todo: "leave" });
   }
 
@@ -289,7 +292,7 @@ function createWorkers(places: readonly WorkerSpec[], setup: Setup, onPages: () 
     void openAndListen(child).then(onPages);
   }
 
-  /** For as long as the server runs: puts another one in the child's place when it has ended. */
+  /** Restarts the child each time it ends, for as long as the server runs. */
   async function keep(child: Child, failures: number): Promise<void> {
     const code = await child.exited;
     if (isStopping) return;
@@ -366,7 +369,7 @@ export async function startServerCluster(env: Env): Promise<void> {
   const addMember = async (place: WorkerSpec) => {
     if (env.METRICS_PORT !== undefined) members.push(await openMember(folder, place));
   };
-  // Before that its absence is no failure, which monitoring would report.
+  // Absence before that is no failure, which monitoring would report.
   const family = createWorkers(places, { folder, peerSecret }, () => void addMember(pagesPlace));
   const leave = async (code: number): Promise<never> => {
     await rm(folder, { recursive: true, force: true });

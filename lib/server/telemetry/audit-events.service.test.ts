@@ -106,7 +106,7 @@ describe("the outbox of events", () => {
     const due = await countDue();
     await expect(sendDue(context.database, () => Promise.reject(new Error("gone")))).rejects.toThrow("gone");
     expect(await countDue()).toBe(due);
-    // Not at once: whoever took them may still be sending.
+    // Takes none at once: another process may still be sending them.
     expect(await sendDue(context.database, async () => {})).toBe(0);
     await query("UPDATE audit_events SET export_due_at = now() WHERE export_due_at IS NOT NULL");
     expect(await sendDue(context.database, async () => {})).toBe(due);

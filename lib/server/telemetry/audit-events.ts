@@ -126,7 +126,7 @@ async function claim(executor: Executor): Promise<Row[]> {
     .returning();
 }
 
-/** Nothing is sent where no collector is set; one that is set later begins with the last week. */
+/** Drops events where no collector is set; one that is set later begins with the last week. */
 export async function dropUnsent(executor: Executor): Promise<void> {
   await executor
     .update(auditEvents)
@@ -141,7 +141,7 @@ export async function dropUnsent(executor: Executor): Promise<void> {
 
 export type Send = (events: readonly { atMs: number; body: JsonObject }[]) => Promise<void>;
 
-/** How many were sent; throws if the collector took none. Each stays due until it was taken. */
+/** Returns how many were sent; throws if the collector took none. Each stays due until it was taken. */
 export async function sendDue({ db }: { db: Executor }, send: Send): Promise<number> {
   const rows = (await claim(db)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   if (rows.length === 0) return 0;
@@ -153,7 +153,7 @@ export async function sendDue({ db }: { db: Executor }, send: Send): Promise<num
 
 const ofNobody = "00000000-0000-0000-0000-000000000000";
 
-/** Kept for a month, so that the doctor can say it: the log and the counter of a process end with it. */
+/** Recorded for a month, so that the doctor can report it: the log and the counter of a process end with it. */
 async function recordRejected({ db }: { db: Executor }, total: number): Promise<void> {
   await db
     .insert(dailyCounts)
@@ -170,7 +170,7 @@ async function recordRejected({ db }: { db: Executor }, total: number): Promise<
     });
 }
 
-/** Events that the collector rejected lately, and those that have waited for it for ten minutes. */
+/** Reads events that the collector rejected lately, and those that have waited for it for ten minutes. */
 export async function readExportState({ db }: { db: Executor }) {
   const [rejected] = await db
     .select({

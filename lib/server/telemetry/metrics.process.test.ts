@@ -90,7 +90,7 @@ describe("metrics", () => {
     const size = Number(rows[0]?.["size"]);
     expect(readValue(await read(), "countersign_witness_lag_entries", witness.name)).toBe(size);
     await database.query("UPDATE logs SET created_at = now() - interval '2 hours'", []);
-    // It has never cosigned, and the alert must notice.
+    // The alert must notice a witness that has never cosigned.
     const never = readValue(await read(), "countersign_cosignature_age_seconds", witness.name);
     expect(never).toBeGreaterThan(7190);
     const cosign = ({ name }: VerifierKey) =>

@@ -109,7 +109,7 @@ const readAll = `
   UNION ALL SELECT 'outbox_oldest_seconds', 'mails',
     coalesce(extract(epoch FROM clock_timestamp() - oldest), 0)::float8 FROM mails`;
 
-/** Only of a server; behind a pooler it counts the pooler's connections. */
+/** Counts a server's connections; behind a pooler, the pooler's. */
 const readConnections = `
   SELECT 'database_connections' AS name, coalesce(state, 'unknown') AS label, count(*)::float8 AS value
     FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user GROUP BY state
@@ -123,7 +123,7 @@ interface Row {
   value: number;
 }
 
-/** Without a password or query that an address may have. */
+/** Strips a password or query that an address may have. */
 function labelOfAddress(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;

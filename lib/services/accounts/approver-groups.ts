@@ -169,7 +169,7 @@ export interface WantedEscalation {
   lastResort: string | null;
 }
 
-/** In which order the people of a group are notified of requests that are made from now on. It gives nobody power. */
+/** Sets the order in which the people of a group are notified of requests that are made from now on. It gives nobody power. */
 export async function saveEscalation(
   context: AccountsContext,
   person: MemberPrincipal,
@@ -202,7 +202,7 @@ async function requireMeasurable(tx: Executor, groupId: string, what: string): P
     throw new AppError("validation_error", `a group needs ${minGroupPeople} people to ${what}`);
 }
 
-/** From now on, or no longer: what was decided before is never measured. */
+/** Starts or stops measuring: earlier decisions are never measured. */
 export async function measureAttention(
   context: AccountsContext,
   person: MemberPrincipal,
@@ -219,7 +219,7 @@ export async function measureAttention(
   });
 }
 
-/** How many requests are planted for the group in 30 days; null: none, also none of a schedule that runs. */
+/** Sets how many requests are planted for the group in 30 days; null: none, also none of a schedule that runs. */
 export async function armPlanted(
   context: AccountsContext,
   person: MemberPrincipal,
@@ -375,7 +375,7 @@ export async function readDeputy(executor: Executor, approverId: string): Promis
   return row ? { ...row, from: row.from.toISOString(), until: row.until.toISOString() } : null;
 }
 
-/** Whom an approver could name: the other enrolled ones. */
+/** Lists people whom an approver could name: the other enrolled ones. */
 export const listPossibleDeputies = (
   executor: Executor,
   { id, organizationId }: { id: string; organizationId: string },
@@ -402,7 +402,7 @@ export const findDeputies = (executor: Executor, approverIds: readonly string[])
     .from(deputies)
     .where(and(inArray(deputies.approver_id, [...approverIds]), isNow));
 
-/** Whose deputy the person is at this moment, as approvers of any organization. */
+/** Finds the people whose deputy this person is at the moment, as approvers of any organization. */
 export const findReplaced = (executor: Executor, { email }: UserPrincipal) =>
   executor
     .select({ id: deputies.approver_id })
@@ -410,7 +410,7 @@ export const findReplaced = (executor: Executor, { email }: UserPrincipal) =>
     .innerJoin(approvers, eq(approvers.id, deputies.deputy_id))
     .where(and(eq(approvers.email, email), eq(approvers.status, "confirmed"), isNow));
 
-/** Who decides in whose place at this moment for these groups, where not by their own right. */
+/** Lists who decides for whom at this moment in these groups, where not by their own right. */
 export async function listDeputyships(executor: Executor, groupIds: readonly string[]) {
   if (groupIds.length === 0) return [];
   const replaced = alias(approvers, "replaced");
@@ -441,7 +441,7 @@ interface WantedDeputy {
   until: Date;
 }
 
-/** In place of the deputy before, if there is one. */
+/** Replaces the earlier deputy, if there is one. */
 export async function nameDeputy(
   context: AccountsContext,
   { approver, actor }: Acting,

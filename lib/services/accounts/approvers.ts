@@ -35,16 +35,16 @@ import { updateRoster } from "./roster";
  * and one organization, and needs no account: a reader of the mail has the address.
  */
 
-/** For which a link that asks can be accepted, and in which an address is asked once. */
+/** Days in which a link that asks can be accepted, and an address is asked once. */
 export const confirmationDays = 7;
 
 const buildUrl = ({ secrets, settings }: AccountsContext, id: string) =>
   `${settings.baseUrl}/notices/${makeToken(secrets.approverLink, id)}`;
 
-/** In the mail that asks, and in no other: for some days it enrols the first passkey. */
+/** Link for the mail that asks, and for no other: for some days it enrols the first passkey. */
 const approverUrl = (context: AccountsContext, approverId: string) => buildUrl(context, approverId);
 
-/** In every later mail, which may be forwarded. */
+/** Link for every later mail, which may be forwarded. */
 export const noticeUrl = (context: AccountsContext, approverId: string) =>
   buildUrl(context, `${approverId}_0`);
 
@@ -93,7 +93,7 @@ export async function readApproverLink(context: AccountsContext, token: string) 
   return row;
 }
 
-/** Once: a second attempt finds nothing to change. */
+/** Changes it once: a second attempt finds nothing to change. */
 async function changeStatus(
   context: AccountsContext,
   token: string,
@@ -454,7 +454,7 @@ export async function forgetApprover(
   await tx.delete(approverGroups).where(eq(approverGroups.approver_id, id));
   await tx.delete(requestApprovers).where(eq(requestApprovers.approver_id, id));
   await tx.delete(deputies).where(or(eq(deputies.approver_id, id), eq(deputies.deputy_id, id)));
-  // Those that were being stored meanwhile: no other can be any more.
+  // Includes those that were being stored meanwhile: no other can be any more.
   return [...withdrawn, ...(await withdrawApprovals(tx, organizationId, id))];
 }
 

@@ -30,7 +30,7 @@ async function nameKeys(executor: Executor, organizationId: string, events: Even
   return new Map(rows.map(({ id, name, prefix, lastFour }) => [id, `${name} (${prefix}…${lastFour})`]));
 }
 
-/** Those who decided with a passkey: their actor is "approver" and the id, and "deputy_for" and another's. */
+/** Names the approvers who decided with a passkey: their actor is "approver" and the id, and "deputy_for" and another's. */
 async function nameApprovers(executor: Executor, organizationId: string, events: Event[]) {
   const actors = new Map(
     events.flatMap(({ actor }) => {
@@ -91,7 +91,7 @@ async function readPage(
   return { rows: shown.map((event) => describeEvent(event, names)), nextCursor };
 }
 
-/** By the API. An action without a dot is the first word of several. */
+/** Reads by the API's filters. An action without a dot is the first word of several. */
 async function readAudit({ database }: AccountsContext, organizationId: string, query: AuditQuery) {
   const { limit, actor_kind, action, from, until } = query;
   const cursor =
@@ -196,10 +196,10 @@ export async function exportAudit(
   return encode(format, readAll(db, organizationId, toFilter(filters)));
 }
 
-/** Who may not come back by their domain is read from these (provider-sign-in.ts). */
+/** Events that provider-sign-in.ts reads to know who may not come back by their domain. */
 const kept = ["member.removed", "member.joined"];
 
-/** Events that are older than the operator keeps them, unless their organization is on legal hold. */
+/** Deletes events that are older than the operator keeps them, unless their organization is on legal hold. */
 export async function deleteOldAudit(executor: Executor, days: number): Promise<void> {
   const onHold = executor
     .select({ id: organizations.id })

@@ -22,7 +22,7 @@ export interface AuditEvent {
 /** Recorded last by this process. */
 let last = { ms: 0, count: 0 };
 
-/** Events of one millisecond are in the order of their recording: a counter leads the random bits (RFC 9562, 6.2, method 1). */
+/** Ids order events of one millisecond by their recording: a counter leads the random bits (RFC 9562, 6.2, method 1). */
 function createId(ms: number, random: Uint8Array): string {
   last = { ms, count: ms === last.ms ? last.count + 1 : 0 };
   const bytes = new Uint8Array(random);

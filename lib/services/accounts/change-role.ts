@@ -46,8 +46,8 @@ const isKeyMadeBy = (organizationId: string, email: string) =>
   and(eq(apiKeys.organization_id, organizationId), eq(apiKeys.email, email), isNull(apiKeys.revoked_at));
 
 /**
- * Who is an owner no longer may not go on as one: with a key that was made before, by an invitation to another address of
- * theirs, or by rules that wait for the second of two owners. Returns the audit log's detail.
+ * Ends what a former owner could go on with as one: a key that was made before, an invitation to another address of theirs, or
+ * rules that wait for the second of two owners. Returns the audit log's detail.
  */
 async function endOwnership(tx: Executor, organizationId: string, email: string): Promise<JsonObject> {
   const { organization_id, author_email } = ruleProposals;
@@ -104,7 +104,7 @@ export interface RoleChange {
   detail?: JsonObject;
 }
 
-/** Under the organization's lock. The caller updates the roster after the commit. */
+/** Runs under the organization's lock. The caller updates the roster after the commit. */
 export async function setRole(
   context: ChangeContext,
   tx: Executor,
@@ -127,7 +127,7 @@ export async function setRole(
   });
 }
 
-/** Under the organization's lock. The caller updates the roster after the commit. */
+/** Runs under the organization's lock. The caller updates the roster after the commit. */
 export async function endMembership(
   context: ChangeContext,
   tx: Executor,

@@ -17,7 +17,7 @@ export interface Mailer {
   send(mail: Mail): Promise<void>;
 }
 
-/** How this process asks the outside world about a domain; tests have name servers of their own. */
+/** Asks the outside world about a domain; tests have name servers of their own. */
 export interface DomainProbe {
   resolveTxt(name: string): Promise<string[][]>;
   fetchFile(url: string): Promise<GuardedAnswer>;

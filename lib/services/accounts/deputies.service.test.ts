@@ -143,7 +143,7 @@ describe("a deputy", () => {
     expect((await second.approveAs("Carol")).status).toBe(200);
     expect((await second.approveAs("Erin")).body.detail).toContain("has approved already");
     await end("Carol");
-    // By their own right where they have it.
+    // Approvers act by their own right where they have it.
     await name("Carol", "Dave");
     const third = await open(2);
     expect((await third.approveAs("Dave")).status).toBe(200);

@@ -27,7 +27,7 @@ const pattern = new RegExp(`^(?:${label}\\.)+${label}$`);
 const maxLength = 240;
 
 /**
- * In lower case, IDNs in Punycode (UTS 46, as `URL` writes hosts). Null for anything but a domain: addresses, ports and
+ * Parses a domain: lower case, IDNs in Punycode (UTS 46, as `URL` writes hosts). Null for anything else: addresses, ports and
  * paths, names of no registry, and public suffixes (publicsuffix.org), which no organization has alone.
  */
 export function parseDomainName(text: string): string | null {
@@ -39,7 +39,7 @@ export function parseDomainName(text: string): string | null {
   return isIp || domain === null || !(isIcann || isPrivate) ? null : url.hostname;
 }
 
-/** As people write it; the same if it is none that Punycode can hold. */
+/** Writes a domain for people; unchanged if it is none that Punycode can hold. */
 export const toUnicode = (domain: string): string => domainToUnicode(domain) || domain;
 
 /*
@@ -171,10 +171,10 @@ export function settleCheck(state: DomainState, findings: Findings, now: Date): 
   return { ...unproven, days_gone: counted.days_gone, last_day_gone: counted.last_day_gone };
 }
 
-/** All of them are on the approval page. */
+/** Limit: all of them are on the approval page. */
 const maxDomains = 5;
 const checksPerHour = 30;
-/** So many are checked at once, so that those that give no answer don't delay the others by much. */
+/** Number checked at once, so that those that give no answer don't delay the others by much. */
 const batch = 16;
 
 type Row = typeof organizationDomains.$inferSelect;

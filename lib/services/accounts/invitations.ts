@@ -1,6 +1,6 @@
 /**
- * Inviting a colleague by email. Only the mail has the token; the database has its SHA-256. It works once, within
- * seven days, and only for a person who is signed in with the invited address.
+ * Invitations of colleagues by email. Only the mail has the token; the database has its SHA-256. It works once, within seven
+ * days, and only for a person who is signed in with the invited address.
  */
 
 import { and, count, desc, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
@@ -110,7 +110,7 @@ export async function inviteMember(
       token_hash: hashToken(token),
       invited_by: person.email,
       created_at: now,
-      // By the clock that it will be compared with.
+      // Set by the clock that it will be compared with.
       expires_at: sql`now() + make_interval(days => ${lifetimeDays})`,
     });
     const detail = { role: invited.role };
@@ -133,11 +133,11 @@ async function withdraw(tx: Executor, organizationId: string, which: SQL): Promi
   return gone.map(({ email }) => email);
 }
 
-/** All that the person got. */
+/** Withdraws all that the person got. */
 export const withdrawInvitationsTo = (tx: Executor, organizationId: string, email: string) =>
   withdraw(tx, organizationId, eq(invitations.email, email));
 
-/** All that the person has sent. */
+/** Withdraws all that the person has sent. */
 export const withdrawInvitations = (tx: Executor, organizationId: string, email: string) =>
   withdraw(tx, organizationId, eq(invitations.invited_by, email));
 
@@ -184,7 +184,7 @@ export async function acceptInvitation(
     if (found.email !== user.email) throw new AppError("forbidden", "this invitation is for another address");
     const { organization_id: organizationId, role, invited_by } = found;
     await requireFewOrganizations(tx, user.userId);
-    // Before the invitation, as inviteMember takes them: else each could wait for the other.
+    // Locked before the invitation, in inviteMember's order: else each could wait for the other.
     await lockOrganization(tx, organizationId);
     const accepted = await tx
       .update(invitations)

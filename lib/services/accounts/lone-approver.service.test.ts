@@ -39,7 +39,7 @@ describe.each(["passkeys", "world-id"])("one person alone, with APPROVALS=%s", (
   });
   afterEach(() => test.close());
 
-  /** As the portal's button does it. */
+  /** Adds a passkey like the portal's button. */
   async function addPasskey(): Promise<TestPasskey> {
     const { approver, actor } = await requireOwnApprover(context, ada, await becomeApprover(context, ada));
     const { challenge } = await beginEnrolment(context, approver);

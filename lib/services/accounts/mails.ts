@@ -59,7 +59,7 @@ export function linkMail(
   };
 }
 
-/** In place of a sign-in link or a code: the form and the API answer everybody alike. */
+/** Replaces a sign-in link or a code: the form and the API answer everybody alike. */
 export function signUpClosedMail(to: string, baseUrl: string): Mail {
   return linkMail(to, "Sign-up is closed", {
     lead: "This address asked for a sign-in link or an API key of this service:",
@@ -104,7 +104,7 @@ export function invitationMail(
   });
 }
 
-/** Without the names of the organization and of the approver: they are free text of the sender's. */
+/** Omits the names of the organization and of the approver: they are free text of the sender's. */
 export function approverMail(
   to: string,
   link: string,
@@ -119,7 +119,7 @@ export function approverMail(
   });
 }
 
-/** Without the receiver's address, which is free text too: the link shows it. */
+/** Omits the receiver's address, which is free text too: the link shows it. */
 export function webhookDisabledMail(to: string, link: string, why: string): Mail {
   return linkMail(to, "A webhook endpoint on Countersign was disabled", {
     lead: `One of your organization's webhook endpoints was disabled because ${why}. Nothing more is sent to it until you enable it again:`,
@@ -185,7 +185,7 @@ const passkeyEvents = {
   },
 } as const;
 
-/** To the person whose passkey it is. `link`: where they ask for a fresh one. */
+/** Written to the person whose passkey it is. `link`: where they ask for a fresh one. */
 export function passkeyEventMail(to: string, link: string, event: keyof typeof passkeyEvents): Mail {
   const { subject, lead } = passkeyEvents[event];
   return linkMail(to, `${subject} on Countersign`, {
@@ -195,7 +195,7 @@ export function passkeyEventMail(to: string, link: string, event: keyof typeof p
   });
 }
 
-/** To every owner, so that nobody becomes an approver unseen. */
+/** Written to every owner, so that nobody becomes an approver unseen. */
 export function rosterMail(
   to: string,
   link: string,
@@ -215,7 +215,7 @@ export function rosterMail(
 
 /* A mail to each owner of an organization, about what the service did by itself. One that is refused ends nothing else. */
 
-/** Whoever changes the same thing again and again would use up the mails of all organizations. */
+/** Limit that keeps one person's repeated changes from using up the mails of all organizations. */
 const perHour = 60;
 
 export async function mailOwners(
@@ -240,12 +240,12 @@ export async function mailOwners(
   return { sent: results.length - failures.length, failed: failures.length };
 }
 
-/* Which emails each person wants, for each organization that they belong to or are an approver of. */
+/* Emails that each person wants, for each organization that they belong to or are an approver of. */
 
 export interface NoticeSettings {
   requests: "all" | "named" | "none";
   decisions: boolean;
-  /** Once, before a request expires. */
+  /** Sent once, before a request expires. */
   reminders: boolean;
   /** Subjects name what runs; absent: as it was. */
   titles?: boolean;
@@ -293,7 +293,7 @@ export async function listNoticeSettings(context: AccountsContext, user: UserPri
   return [...asMember, ...asApprover];
 }
 
-/** For a member this is also the confirmation: they are signed in with the address. */
+/** Confirms a member too: they are signed in with the address. */
 export async function saveNoticeSettings(
   context: AccountsContext,
   user: UserPrincipal,
@@ -309,7 +309,7 @@ export async function saveNoticeSettings(
     await db.transaction(async (tx) => {
       const isOff = !settings.decisions && !settings.reminders && settings.requests === "none";
       const role = await holdRole(tx, { ...user, organizationId }, "read");
-      // Whoever has the link in such an email can decide.
+      // Auditors get none: the link in such an email decides.
       if (role === "auditor" && !isOff)
         throw new AppError(
           "forbidden",

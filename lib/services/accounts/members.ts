@@ -30,7 +30,7 @@ export type Act = keyof typeof acts;
 
 export const mayAct = (role: Role, act: Act): boolean => (acts[act] as readonly Role[]).includes(role);
 
-/** For which a passkey that was used counts. */
+/** Minutes for which a passkey that was used counts. */
 export const confirmedMinutes = 10;
 
 export const personNotFound = () => new AppError("not_found", "nothing exists with this id");
@@ -52,8 +52,8 @@ export async function listMemberships(executor: Executor, userId: string) {
 export type MembershipView = Awaited<ReturnType<typeof listMemberships>>[number];
 
 /**
- * At least one where the person may sign up: who has none gets an organization of their own, the one that the API would use
- * for the address. None of an account that has just ended.
+ * Returns the memberships, at least one where the person may sign up: a person without one gets an organization of their own,
+ * the one that the API would use for the address. None for an account that has just ended.
  */
 export async function ensureMemberships(
   context: AccountsContext,
@@ -245,7 +245,7 @@ export async function readRequesterRule(executor: Executor, organizationId: stri
   return { mayApprove: row?.mayApprove ?? false, isChosen: row?.chosenAt != null };
 }
 
-/** For requests that are made from now on. */
+/** Applies to requests that are made from now on. */
 export async function setRequesterMayApprove(
   context: AccountsContext,
   person: MemberPrincipal,

@@ -9,8 +9,8 @@ import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 
 /*
- * Who may begin on this service (SIGN_UP). Whoever belongs to an organization or is invited to one may always sign in; a
- * new organization is for those who may sign up.
+ * Sign-up on this service (SIGN_UP). Members and invited people may always sign in; a new organization is for those who may
+ * sign up.
  */
 interface SignUpContext {
   settings: Pick<AccountsContext["settings"], "SIGN_UP" | "SIGN_UP_DOMAINS">;
@@ -18,7 +18,7 @@ interface SignUpContext {
 
 export const readDomain = (email: string) => email.slice(email.lastIndexOf("@") + 1).toLowerCase();
 
-/** Not below a listed domain: whoever runs a host of it may be anybody. */
+/** Subdomains of a listed domain don't count: anybody may run a host of it. */
 export function maySignUp({ settings }: SignUpContext, email: string): boolean {
   if (settings.SIGN_UP === "domains") return settings.SIGN_UP_DOMAINS.includes(readDomain(email));
   return settings.SIGN_UP === "open";
@@ -76,7 +76,7 @@ export async function isDeactivated(
   return found !== undefined;
 }
 
-/** Until the organization's directory activates them again, neither an owner nor the person undoes that. */
+/** Refuses what neither an owner nor the person may undo until the organization's directory activates them again. */
 export async function requireNotDeactivated(
   executor: Executor,
   organizationId: string,
@@ -114,7 +114,7 @@ type NewIds = Pick<AccountsContext, "clock" | "random">;
 type NewOrganization = NewIds & { settings: Pick<AccountsContext["settings"], "DEFAULT_VISIBILITY"> };
 
 /**
- * For counts and roles that must still hold at the commit: transactions that change them wait here. NO KEY UPDATE, so that
+ * Locks counts and roles that must still hold at the commit: transactions that change them wait here. NO KEY UPDATE, so that
  * rows which only refer to the organization (attestations above all) do not wait.
  */
 export async function lockOrganization(tx: Executor, organizationId: string): Promise<void> {
@@ -125,7 +125,7 @@ export async function lockOrganization(tx: Executor, organizationId: string): Pr
     .for("no key update");
 }
 
-/** Nothing that {@link lockOrganization} waits for changes until the commit. */
+/** Prevents changes, until the commit, of anything that {@link lockOrganization} waits for. */
 export async function shareOrganization(tx: Executor, organizationId: string): Promise<void> {
   await tx
     .select({ id: organizations.id })
@@ -227,9 +227,9 @@ export async function addOwner(
   of: { organizationId: string } | { name: string | null },
 ): Promise<string | null> {
   return context.database.db.transaction(async (tx) => {
-    // Before an account is made, which would stay without one.
+    // Checked before an account is made, which would stay without one.
     if ("organizationId" in of && (await isThere(tx, of.organizationId)) === 0) return null;
-    // Before the organization's lock, as invitations take them.
+    // Held before the organization's lock, in the order of invitations.
     const userId = await holdOrCreateUser(context, tx, email);
     if ("name" in of) {
       const organizationId = await createOrganization(context, tx, userId, of.name);

@@ -95,7 +95,10 @@ export async function renamePasskey(
   });
 }
 
-/** From its commit on it decides nothing. What it decided before stays valid. `owner`: who removes another person's. */
+/**
+ * Removes a passkey, which decides nothing from the commit on. What it decided before stays valid. `owner`: remover of another
+ * person's.
+ */
 export async function removePasskey(
   context: AccountsContext,
   approver: Approver,
@@ -132,7 +135,7 @@ export async function removePasskey(
  * nothing says which device it is.
  */
 
-/** As COSE numbers them: EdDSA, ES256, and RS256 for Windows Hello. */
+/** COSE numbers: EdDSA, ES256, and RS256 for Windows Hello. */
 const algorithms = [-8, -7, -257];
 /** Asked for last, so a device that has others too makes a key that verifiers of 1.0.0 know. */
 const mlDsa44 = -48;
@@ -204,7 +207,7 @@ function readClientData({ response }: RegistrationResponseJSON | AuthenticationR
   }
 }
 
-/** Once, whatever comes of it. */
+/** Takes the challenge, which counts once, whatever comes of it. */
 async function takeChallenge(tx: Executor, approverId: string, challenge: string): Promise<void> {
   const isIt = eq(passkeyChallenges.challenge, readBytes(challenge));
   const taken = await tx
@@ -255,8 +258,8 @@ async function verify(context: AccountsContext, response: RegistrationResponseJS
 }
 
 /**
- * Where an organization asks for a passkey, a mailbox is not enough for a new one beside those that a person has, or for
- * taking one away: a mail's link would otherwise stand in for the second factor.
+ * Requires a passkey, where an organization asks for one, for adding one beside those that a person has, or for removing one: a
+ * mail's link would otherwise stand in for the second factor.
  */
 export async function requireSecondFactor(tx: Executor, approver: Approver, actor: Actor): Promise<void> {
   const { id, organizationId } = approver;
@@ -343,7 +346,7 @@ export async function finishEnrolment(
   return { isListed: await updateRoster(context, organizationId) };
 }
 
-/* Who may change an approver's passkeys: the person, by a mail that is fresh or signed in with its address. */
+/* Access to an approver's passkeys: the person, by a mail that is fresh or signed in with its address. */
 
 export interface Acting {
   approver: Approver;
@@ -412,14 +415,14 @@ export async function requirePasskeyLink(
   return { approver: link.approver, actor: { kind: "human", id: link.approver.email, ip } };
 }
 
-/** To the approver's own address, never to the holder of the old link. */
+/** Mails to the approver's own address, never to the holder of the old link. */
 export async function mailPasskeyLink(context: AccountsContext, token: string): Promise<void> {
   const approver = await findById(context, readApproverToken(context, token).id);
   if (!approver) throw personNotFound();
   await context.mailer.send(passkeyMail(approver.email, passkeyUrl(context, approver.id)));
 }
 
-/** All organizations that the signed-in person approves for. */
+/** Lists all organizations that the signed-in person approves for. */
 export async function listOwnApprovers({ database }: AccountsContext, { email }: UserPrincipal) {
   return database.db
     .select(columns)

@@ -240,7 +240,7 @@ async function applyPlaces(
   return true;
 }
 
-/** Under the organization's lock; true if the caller has to update the roster after the commit. */
+/** Runs under the organization's lock; true if the caller has to update the roster after the commit. */
 async function applyGroups(
   context: AccountsContext,
   tx: Executor,
@@ -255,7 +255,7 @@ async function applyGroups(
   return applyPlaces(context, tx, of, role === "auditor" ? [] : mapped);
 }
 
-/** At a sign-in; `groups`: as the provider claims them now. */
+/** Applied at a sign-in; `groups`: the provider's current claim. */
 export async function applyProviderGroups(
   context: AccountsContext,
   { ip, ...person }: Pick<Placed, "organizationId" | "userId" | "email"> & { ip: string | null },

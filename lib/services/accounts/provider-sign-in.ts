@@ -154,7 +154,7 @@ export async function findLinkedUser(
   return linked?.userId ?? null;
 }
 
-/** As a member; groups that an owner has mapped give more afterwards. */
+/** Joins as a member; groups that an owner has mapped give more afterwards. */
 export async function joinByDomain(
   context: AccountsContext,
   { userId, email, ip }: { userId: string; email: string; ip: string | null },
@@ -219,7 +219,7 @@ export async function createSignInLink(context: LinkContext, email: string): Pro
     if (own.length === 0) return null;
     await tx.insert(verificationTokens).values({
       identifier: email,
-      // As next-auth looks it up (@auth/core, callback/index.js).
+      // Hash in the form in which next-auth looks it up (@auth/core, callback/index.js).
       token: hexEncode(sha256(utf8Encode(`${token}${secrets.session}`))),
       expires: new Date(clock().getTime() + signInLinkSeconds * 1000),
     });

@@ -158,7 +158,7 @@ describe("a second factor", () => {
   const rename = () => inviteMember(context, owner, { email: newAddress(), role: "member" });
   const asks = "your organization asks for a passkey here";
 
-  /** As the portal's first step does it. */
+  /** Adds a passkey like the portal's first step. */
   async function addPasskey(person: MemberPrincipal): Promise<TestPasskey> {
     const { approver, actor } = await requireOwnApprover(
       context,

@@ -38,7 +38,7 @@ const selectGroups = (executor: Executor, approverId: string) =>
     .from(approverGroups)
     .where(eq(approverGroups.approver_id, approverId));
 
-/** Those for whom the person decides now. */
+/** Selects the people for whom this person decides now. */
 const selectReplaced = (executor: Executor, deputyId: string) =>
   executor
     .select({ id: approvers.id, email: sql<string>`${approvers.email}`, until: deputies.ends_at })

@@ -55,18 +55,18 @@ import {
 import type { AccountsContext } from "./context";
 import { mailOwners, rosterMail } from "./mails";
 
-/* Who may approve at this moment, as entries of a roster, and how that differs from the roster before. */
+/* Roster of this moment, as entries, and its difference from the roster before. */
 
 type Names = Record<string, string>;
 
 export interface RosterDetails {
-  /** By the names of entries. */
+  /** Keyed by the entries' names. */
   openings: Record<string, GroupOpening[]>;
-  /** By the names of entries; absent in rosters that were made before people's names were in entries. */
+  /** Keyed by the entries' names; absent in rosters that were made before people's names were in entries. */
   names?: Record<string, NameOpening>;
   people: Names;
   groups: Names;
-  /** By credential id. */
+  /** Keyed by credential id. */
   passkeys: Names;
 }
 
@@ -77,7 +77,7 @@ export interface RosterState {
 
 type ReadState = RosterState & { mapped: MappedPlaces };
 
-/** By approver; groups by name, as changes have them. Nothing signs it: a roster's bytes stay what they were. */
+/** Keyed by approver; groups by name, as changes have them. Nothing signs it: a roster's bytes stay what they were. */
 type MappedPlaces = ReadonlyMap<string, readonly MappedPlace[]>;
 
 /** Passkeys that count: not removed, of people who confirmed, in an organization that is there. */
@@ -188,7 +188,7 @@ async function readRosterState(
     details.passkeys[row.credentialId] = row.name;
     return list(row, row.approverId, { salt: base64Encode(row.salt) });
   });
-  // Nobody stands in for a person who has no passkey, and so decides nothing.
+  // Drops deputies of a person without a passkey, who decides nothing.
   const isThere = new Set(rows.map(({ approverId }) => approverId));
   const ofDeputies = deputyships
     .filter(({ absentId }) => isThere.has(absentId))
@@ -293,7 +293,7 @@ export interface StoredRoster extends RosterState {
 interface RosterItem extends LogEntry {
   context: Pick<AccountsContext, "random">;
   organizationId: string;
-  /** Under the head's lock. */
+  /** Made under the head's lock. */
   made: (RosterState & { head: RosterHead; changes: ApproverChange[] }) | null;
 }
 
@@ -394,7 +394,9 @@ async function store(tx: Executor, placed: Placed<RosterItem>[]): Promise<void> 
 
 const rosterKind: LogEntryKind<RosterItem> = { kind: "approver_roster", admit, store };
 
-/** After a change was committed. False if the roster could not be logged now: its mark stays, and a round tries again. */
+/**
+ * Logs the roster after a change was committed. False if it could not be logged now: its mark stays, and a round tries again.
+ */
 export async function updateRoster(context: AccountsContext, organizationId: string): Promise<boolean> {
   try {
     await submitSigned(context, rosterKind, async () => {
@@ -489,7 +491,7 @@ const readDueMails = (context: AccountsContext) =>
       ORDER BY mail_due_at LIMIT ${atOnce}`,
   );
 
-/** To every owner; if no mail goes out at all, all of it is tried again. */
+/** Mails every owner; if no mail goes out at all, all of it is retried. */
 async function sendRosterMails(context: AccountsContext, { organization_id, number, changes }: Due) {
   const link = `${context.settings.baseUrl}/portal/approvers`;
   const list = JSON.parse(changes) as ApproverChange[];

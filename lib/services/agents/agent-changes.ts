@@ -59,12 +59,12 @@ interface ChangeItem extends LogEntry {
   context: ChangeContext;
   facts: ChangeFacts;
   agentId: string;
-  /** When it was made; once it is admitted, the time of that, so that nothing that it forbids has a later one. */
+  /** Time of the change; once it is admitted, the time of that, so that nothing that it forbids has a later one. */
   at: Date;
   salt: string | null;
 }
 
-/** It is so already: somebody else came first. */
+/** Nothing to do: somebody else came first. */
 export class Unchanged extends AppError {
   constructor() {
     super("service_unavailable", "the same change was being made at the same moment; try again");
@@ -170,7 +170,7 @@ export async function changeAgent(context: AccountsContext, facts: ChangeFacts):
 
 type KeyRow = typeof agentKeys.$inferSelect;
 
-/** How many keys an agent's record itself shows. */
+/** Number of keys that an agent's record itself shows. */
 const newestShown = 10;
 
 /** The place of the last key shown: no two keys of an agent are registered at the same time. */

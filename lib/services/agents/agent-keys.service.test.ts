@@ -25,7 +25,7 @@ describe("the keys of an agent", () => {
     (await test.call("GET", `/v1/identity/${slug}/keys${query}`)).body;
   const sql = (text: string, values: unknown[]) => test.query(text, values);
 
-  /** As 900 changes of the days before today left them. */
+  /** Adds 900 changes from the days before today. */
   async function addOldKeys(slug: string): Promise<void> {
     await sql(
       `INSERT INTO agent_keys (agent_id, public_key, registered_at, retired_at)

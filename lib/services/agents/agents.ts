@@ -26,7 +26,7 @@ export function slugTaken(field = "agent_slug"): AppError {
   return fieldError("agent_slug_taken", field, "belongs to another account");
 }
 
-/** With the tool manifest that is registered at this moment; null for an unclaimed slug. */
+/** Finds the agent with the tool manifest that is registered at this moment; null for an unclaimed slug. */
 export async function findAgent(executor: Executor, slug: string) {
   if (!isSlug(slug)) return null;
   const [row] = await executor

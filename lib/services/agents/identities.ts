@@ -376,7 +376,7 @@ async function describeOwnAgent(context: AccountsContext, slug: string) {
   };
 }
 
-/** Another organization's agent is one that does not exist. */
+/** Throws 404 for another organization's agent too. */
 export async function requireOwnAgent(
   context: AccountsContext,
   person: MemberPrincipal,
@@ -397,7 +397,7 @@ export async function readOwnAgent(context: AccountsContext, person: MemberPrinc
 
 const stopsShown = 10;
 
-/** When it was frozen and unfrozen, newest first, with the organization's own reasons. */
+/** Reads when it was frozen and unfrozen, newest first, with the organization's own reasons. */
 async function readStops(executor: Executor, agentId: string) {
   const { change, changed_at, reason, leaf_index } = agentChanges;
   const rows = await executor

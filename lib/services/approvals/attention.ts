@@ -24,7 +24,7 @@ import { byPeople } from "./rows";
 
 const attentionDays = 182;
 
-/** Only those that still have enough people. */
+/** Lists those that still have enough people. */
 export async function listMeasured(
   executor: Executor,
   organizationId: string,
@@ -69,7 +69,7 @@ export async function noteReading(
   await adding.catch((error: unknown) => logger.warn({ err: error }, "a reading was not counted"));
 }
 
-/** By week, in whole days. */
+/** Keyed by week, in whole days. */
 async function readReadings(
   executor: Executor,
   { group, begin, to }: { group: string; begin: string; to: string },
@@ -86,7 +86,7 @@ async function readReadings(
   );
 }
 
-/** By week. `which`: rows of `authorization_requests AS r`; `agentId`: null for all. */
+/** Keyed by week. `which`: rows of `authorization_requests AS r`; `agentId`: null for all. */
 async function readWeeks(
   executor: Executor,
   { group, since }: Pick<GroupAttention, "group" | "since">,
@@ -200,15 +200,15 @@ export async function exportAttention(
 }
 
 /*
- * Who says that they are looking at a request, so that others needn't. It comes from a button alone and is no part of the
- * request: nothing that is signed or decided depends on it. A person who is signed in holds reminders and the next turn
- * back for some minutes; an agent, who has the link too, holds nothing back.
+ * Looks: people who say that they are looking at a request, so that others needn't. A look comes from a button alone and is no
+ * part of the request: nothing that is signed or decided depends on it. A person who is signed in holds reminders and the next
+ * turn back for some minutes; an agent, who has the link too, holds nothing back.
  */
 
-/** For which a look counts. */
+/** Minutes for which a look counts. */
 export const lookMinutes = 10;
 
-/** Only of a request that waits. `user`: null for whoever has the link. */
+/** Notes a look at a pending request. `user`: null for a holder of the link alone. */
 export async function noteLook(
   context: Context,
   requestId: string,

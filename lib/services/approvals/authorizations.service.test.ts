@@ -247,7 +247,7 @@ describe("authorizations", () => {
     const askBusy = (action: string) =>
       test.call("POST", "/v1/authorize", { key: busy, body: { agent_slug: "busy", action } });
     const made = await Promise.all(Array.from({ length: 58 }, (_, i) => askBusy(`n ${i}`)));
-    // Who waits for too long for the others, on a loaded machine, is refused with 503.
+    // A loaded machine refuses one that waits too long for the others with 503.
     while (made.at(-1)?.status !== 409) made.push(await askBusy(`n ${made.length}`));
     const done = made.filter(({ status }) => status === 201);
     expect(done).toHaveLength(50);

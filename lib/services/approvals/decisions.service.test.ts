@@ -1,4 +1,4 @@
-/** How a request ends without an approval: denied, expired or cancelled, once, and by whom it may be. */
+/** Ends of a request without an approval: denied, expired or cancelled, once, by people who may. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { guidanceTexts } from "#lib/api/schemas/authorization-state";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";

@@ -346,7 +346,7 @@ describe("planted requests", () => {
       )) as unknown as { count: number }[];
       if ((rows[0]?.count ?? 0) > 0) having.push(table);
     }
-    // Its own, who is asked, and what was sent to them.
+    // Rows of its own, the people asked, and what was sent to them.
     const own = ["planted_requests", "request_approvers", "notices", "mailbox_messages"];
     expect(having.filter((one) => !own.includes(one))).toEqual([]);
     expect(having).toContain("planted_requests");
@@ -482,7 +482,7 @@ describe("planted requests", () => {
     const counted = await readPlanted(test.app.context, owner);
     expect(counted).toMatchObject([{ group: groupId, perMonth: 20 }]);
     const { caught, approved, ...others } = counted[0]?.counts ?? { caught: 0, approved: 0 };
-    // Who is faster in a race is anybody's guess.
+    // Each race has one winner, whichever it is.
     expect(caught + approved).toBe(10);
     expect(others).toEqual({ ended: 18, changed: 1, expired: 1, withdrawn: 6 });
     const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString();

@@ -62,7 +62,7 @@ const scheduleDays = 30;
 /** The last is shown so early that its time ends within the schedule. */
 const lastDay = 28;
 const templateDays = 90;
-/** With fewer real requests, a planted one would stand out. */
+/** Minimum below which a planted request would stand out. */
 const minTemplates = 5;
 const maxTemplates = 50;
 /** Lists of what is over stay so long on their page; of a shorter retention, so long. */
@@ -96,7 +96,7 @@ type Template = Awaited<ReturnType<typeof readTemplates>>[number];
 
 const minuteMs = 60_000;
 
-/** As its caller sent it, as far as that shows. */
+/** Body as its caller sent it, as far as that shows. */
 function toBody(template: Template): AuthorizeBody & { context: Record<string, string> } {
   const request = parseRequest(template);
   const { agent_slug, action, tool, amount, details, amendable, inputs_hash, usable_for_seconds } = request;
@@ -254,7 +254,7 @@ async function makeOne(context: Context, planned: Planned, template: Template) {
   return { body, request, prepared, mistake: made.mistake };
 }
 
-/** To chats as well, which people read; never to programs. */
+/** Announces to chats as well, which people read; never to programs. */
 async function announceInChats(tx: Executor, { id, organization_id: organizationId }: Planned, at: string) {
   const type = "authorization.requested";
   const data = { request_id: id, status: "pending" };
@@ -304,7 +304,7 @@ async function store(
       })
       .where(isDue)
       .returning({ id: plantedRequests.id });
-    // Another process was faster.
+    // Another process was first.
     if (shown.length !== 1) return;
     const named = { id: planned.id, organizationId: planned.organization_id };
     await notifyApprovers(tx, named, demands.groupNames);
@@ -352,7 +352,7 @@ async function waitUntil({ database }: Context, at: Date, isStopped: () => boole
   for (; leftMs > 0 && !isStopped(); leftMs -= 500) await sleep(Math.min(leftMs, 500));
 }
 
-/** One that fails doesn't hold up the others. */
+/** Runs them one by one; a failure doesn't hold up the others. */
 export async function runPlantedRound(context: Context, isStopped = () => false): Promise<void> {
   const { db } = context.database;
   const attempt = (work: Promise<void>) =>
@@ -404,7 +404,7 @@ export interface GroupPlanted {
   };
 }
 
-/** Each group's own, never a person's; of a group that has become small nothing. */
+/** Reads counts by group, never by person; nothing of a group that has become small. */
 export async function readPlanted(context: Context, person: MemberPrincipal): Promise<GroupPlanted[]> {
   const { db } = context.database;
   const { organizationId } = person;

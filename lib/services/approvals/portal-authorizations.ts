@@ -59,7 +59,7 @@ function withLink(context: Context, state: AuthorizationState, isTest: boolean) 
     payee: state.context ? findPayee(state.context) : null,
     isTest,
     approval_url: state.status === "pending" ? approvalUrl(context, state.request_id) : null,
-    /** Since when nothing can use the approval; null while something can. */
+    /** Time from which nothing can use the approval; null while something can. */
     end: findEnd(state, context.clock().toISOString()),
   };
 }
@@ -187,7 +187,7 @@ export async function readAgentFile(context: Context, person: MemberPrincipal, s
 
 const maxUnfinished = 50;
 
-/** Whatever could still be used, now or once its agent goes on; a standing approval while it lasts. */
+/** Approvals that could still be used, now or once the agent goes on; a standing approval while it lasts. */
 const isUnused = and(
   isRevocable,
   sql`coalesce(${whyUnusable}, 'standing') IN ('standing', 'frozen', 'code_changed')`,

@@ -72,7 +72,7 @@ import {
   readBefore,
 } from "./rows";
 
-/** Where approvals of this request would come from. */
+/** Environment that approvals of this request would come from. */
 export function expectedEnvironment(
   { worldId }: Context,
   { required_level: level, origin }: ApprovalRequest,
@@ -80,7 +80,7 @@ export function expectedEnvironment(
   return level === "none" ? findEnvironment(origin, []) : worldId.environment;
 }
 
-/** Where the approvals came from; before the first, where they would come from. */
+/** Environment of the approvals; before the first, that of the next. */
 export function chooseEnvironment(context: Context, row: AuthorizationRow): WorldEnvironment {
   return row.approvedIn ?? expectedEnvironment(context, parseRequest(row));
 }
@@ -120,7 +120,7 @@ export function findOpenQuestion(
   return { number: questions.length, question, asked_at, note: questionNote };
 }
 
-/** By the database's clock; of an approval that nothing has used. */
+/** True by the database's clock, of an approval that nothing has used. */
 export function isEnded(row: AuthorizationRow, { grant }: ApprovalRequest): boolean {
   const now = new Date(row.expires_at.getTime() - row.millisecondsLeft).toISOString();
   const ends = { usable_until: row.usable_until?.toISOString(), grant };
@@ -206,7 +206,7 @@ async function describeFor(
   };
 }
 
-/** As one that nobody was asked about, just decided. */
+/** Describes one that nobody was asked about, just decided. */
 export const describeMade = (
   context: Context,
   row: typeof authorizationRequests.$inferSelect,
@@ -289,7 +289,10 @@ export interface AuthorizationQuery extends ListQuery {
   agent_slug?: string | undefined;
 }
 
-/** Those of `isOwn` whose time is over are marked before `isOnPage` is asked. `beside`: rows after the cursor, from elsewhere. */
+/**
+ * Reads a page. Expired ones of `isOwn` are marked before `isOnPage` is evaluated. `beside`: rows after the cursor, from
+ * elsewhere.
+ */
 export async function readPage(
   { database: { db } }: Context,
   isOwn: SQL,
@@ -323,7 +326,7 @@ export async function listAuthorizations(context: Context, principal: Principal,
   };
 }
 
-/* Who decided a request, for its organization alone: the object itself has no names. */
+/* Deciders of a request, for its organization alone: the object itself has no names. */
 
 const shownName = sql<string | null>`coalesce(${approvers.name}, ${approvers.email})`;
 
@@ -434,7 +437,7 @@ export type OpeningChoice = "none" | "payee" | "all";
 
 type Row = typeof authorizationRequests.$inferSelect;
 
-/** As the page showed it; null after erasure. */
+/** Reads what the page showed; null after erasure. */
 function readShown(row: Row): ShownContent | null {
   const { context_salt, agent_name, organization_name, requested_by } = row;
   if (context_salt === null || requested_by === null) return null;
@@ -448,7 +451,7 @@ function readShown(row: Row): ShownContent | null {
   };
 }
 
-/** As their roster commits to them, or by the organization's word where it has no name. */
+/** Names approvers by the commitments of their roster, or by the organization's word where it has no name. */
 async function nameApprovers({ database: { db } }: Context, organizationId: string, object: JsonObject) {
   const { approvers } = await readNames(db, organizationId);
   const named = new Map<string, ApproverName>();
@@ -465,7 +468,7 @@ async function nameApprovers({ database: { db } }: Context, organizationId: stri
   return [...named.values()];
 }
 
-/** With its opening, if the approval in the answer is the organization's own and what is to be opened is still there. */
+/** Adds the opening, if the approval in the answer is the organization's own and what is to be opened is still there. */
 export async function addOpening<Answer extends JsonObject>(
   context: Context,
   organizationId: string,
@@ -490,7 +493,7 @@ export async function addOpening<Answer extends JsonObject>(
     return { ...answer, opening: buildOpening(request, shown, names, () => true) };
   }
   const payee = findPayeeName(parseContext(row));
-  // Without hashes of entries, one can't be opened without all others.
+  // Opening one entry needs hashes of entries; without them it would open all others.
   if (payee === null || request.entries_hash === undefined) return answer;
   const isPayee = ({ kind, name }: { kind: string; name: string }) => kind === "context" && name === payee;
   return { ...answer, opening: buildOpening(request, shown, [], isPayee) };

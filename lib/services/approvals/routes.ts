@@ -88,7 +88,7 @@ type PageAct = (
   said: Awaited<ReturnType<typeof readDenial>> & { ip: string },
 ) => Promise<void>;
 
-/** Without JavaScript the form leads back to the page, which shows the request's state. */
+/** Redirects the form, without JavaScript, to the page, which shows the request's state. */
 const fromPage = (act: PageAct) => async (call: PageCall) => {
   const requestId = requestOfLink(call);
   const { context, params, request } = call;

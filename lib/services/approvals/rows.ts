@@ -51,9 +51,9 @@ export const isOpen = and(
   eq(authorizationRequests.status, "pending"),
   gt(authorizationRequests.expires_at, databaseNow),
 );
-/** Only such an approval can still be claimed and used: the database's function, which every place asks. */
+/** True for an approval that can still be claimed and used: the database's function, which every caller uses. */
 export const isUsable = sql<boolean>`is_usable(${authorizationRequests})`;
-/** Only such an approval can be taken back: also one that can't be used for another reason. */
+/** True for an approval that can be taken back: also one that can't be used for another reason. */
 export const isRevocable = and(
   eq(authorizationRequests.status, "approved"),
   isNull(authorizationRequests.attestation_id),
@@ -108,7 +108,7 @@ export async function markExpired(executor: Executor, where: ReturnType<typeof a
     .where(and(where, isOverdue));
 }
 
-/** With what findPreviouslyDenied finds. */
+/** Row with the result of findPreviouslyDenied. */
 export interface FoundAuthorization extends AuthorizationRow {
   deniedId: string | null;
   deniedAt: Date | null;
@@ -173,7 +173,7 @@ export interface ListQuery extends PageQuery {
 
 export type ShownTable = typeof authorizationRequests | typeof plantedRequests;
 
-/** By amount, as the index authorizations_amount has it, so that a page reads what it shows. */
+/** Orders by amount like the index authorizations_amount, so that a page reads only what it shows. */
 export const listOrder = (
   { isByAmount = false }: Pick<ListQuery, "isByAmount">,
   { id, created_at, currency, amount_units }: ShownTable = authorizationRequests,
@@ -201,7 +201,7 @@ function readTimePlace(text: string): { createdAt: Date; lastId: string } | unde
   return lastId !== undefined && isCalendarTime(createdAt) ? { createdAt, lastId } : undefined;
 }
 
-/** As {@link cursorOf} writes it. */
+/** Parses what {@link cursorOf} writes. */
 const readAmountPlace = (text: string) =>
   /^([A-Z]{3})\.(\d{1,18})\.(areq_[A-Za-z0-9_-]{22})$/.exec(text)?.slice(1) ?? undefined;
 

@@ -175,7 +175,7 @@ describe("approvals", () => {
     const overtaken = asked.submit(result);
     await expect.poll(() => isAsked).toBe(true);
     test.app.context.worldId = world;
-    // As if a minute were over.
+    // Moves it a minute back.
     await test.query("UPDATE approval_submissions SET next_attempt_at = now() WHERE request_id = $1", [
       asked.made.request_id,
     ]);

@@ -42,7 +42,7 @@ import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { batchRoute } from "./attest";
 import { attestationNotFound } from "./stored-receipt";
 
-/** By a key that may, or an owner. Erasing again changes nothing and answers the same. */
+/** Erases, by a key with that scope or as an owner. Erasing again changes nothing and answers the same. */
 export async function eraseContent(
   context: Context,
   principal: Principal,
@@ -158,7 +158,7 @@ export async function eraseAuthorizations(
       decided_by: authorizationRequests.decided_by,
     })
     .from(authorizationRequests)
-    // With the request that an erased one changed.
+    // Includes the request that an erased one changed.
     .where(
       or(inArray(authorizationRequests.id, [...ids]), inArray(authorizationRequests.amended_by, [...ids])),
     )
@@ -192,7 +192,7 @@ export async function eraseAuthorizations(
       })
       .where(eq(authorizationRequests.id, id));
   const found = rows.map(({ id }) => id);
-  // Made from them, with their words.
+  // Planted requests are made from them, with their words.
   const planted = await tx
     .update(plantedRequests)
     .set(noContent)
@@ -267,7 +267,7 @@ type Change = Partial<Row>;
 /** Null: nothing changes. */
 type Plan = (row: Row, now: Date) => { change: Change; action: string; detail: JsonObject } | null;
 
-/** By an owner, in the audit log, with a mail to every owner. */
+/** Changes it as an owner, in the audit log, with a mail to every owner. */
 async function changeRetention(context: Context, person: MemberPrincipal, plan: Plan): Promise<Retention> {
   const { organizationId } = person;
   const { row, isChanged } = await context.database.db.transaction(async (tx) => {
@@ -366,15 +366,15 @@ async function readOldAttestations(tx: Executor, { id, from, before }: Outdated)
     )
     .orderBy(asc(attestations.id))
     .limit(maxTogether)
-    // Whoever else erases one of them has counted it.
+    // Locked rows are being erased, and counted, by somebody else.
     .for("update", { skipLocked: true });
-  // Those of one agent: its count is one row, which the log changes too.
+  // Rows of one agent: its count is one row, which the log changes too.
   return rows.filter((row) => row.agent_id === rows[0]?.agent_id);
 }
 
 /**
- * Those that can't be used any more, or have no end and are as old themselves. A standing approval explains its uses, so it
- * goes after them.
+ * True for those that can't be used any more, or have no end and are as old themselves. A standing approval explains its uses,
+ * so it goes after them.
  */
 const isOver = ({ now, before }: Outdated) => {
   const { id, status, decided_at, revoked_at, used_at, usable_until } = authorizationRequests;
@@ -391,7 +391,7 @@ const isOver = ({ now, before }: Outdated) => {
           isNotNull(used_at),
           isNotNull(revoked_at),
           lt(usable_until, new Date(now.getTime() - dayMs)),
-          // Without an end, it would be kept as long as nobody uses it.
+          // Includes those without an end, which would be kept as long as nobody uses them.
           and(isNull(usable_until), lt(decided_at, before)),
         ),
       ),

@@ -29,7 +29,7 @@ interface Order {
   /** Text of an entry's place, as a cursor has it. */
   place: string;
   cursor: RegExp;
-  /** Which entries, and those after the place in $2 and $3, null at the beginning. */
+  /** Condition for entries after the place in $2 and $3, null at the beginning. */
   after: string;
   order: string;
 }
@@ -238,7 +238,7 @@ export function writeJsonFeed(baseUrl: string, agent: FeedResponse): string {
   return JSON.stringify(feed, null, 2);
 }
 
-/** Atom (RFC 4287). An entry's title is of type "html", so its text is escaped for HTML and then for XML. */
+/** Writes Atom (RFC 4287). An entry's title is of type "html", so its text is escaped for HTML and then for XML. */
 export function writeAtomFeed(baseUrl: string, agent: FeedResponse): string {
   const { page, author, title, description, updated, entries } = describeFeed(baseUrl, agent);
   const xml = escapeHtml;

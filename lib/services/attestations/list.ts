@@ -40,7 +40,7 @@ export interface AttestationFilter {
   warnings?: boolean | undefined;
   /** True: a TEST approval is no warning. */
   isTestSaid?: boolean | undefined;
-  /** Made at this time or later, and before that one. */
+  /** Inclusive lower bound; `to` is exclusive. */
   from?: Date | undefined;
   to?: Date | undefined;
 }
@@ -71,7 +71,7 @@ export interface ListedAttestation<Row extends ListedRow = AttestationRow> {
   warnings: Warning[];
 }
 
-/** As the indexes have it: PostgreSQL would put nulls first, and sort all rows for one page. */
+/** Order of the indexes: PostgreSQL would put nulls first, and sort all rows for one page. */
 const newestFirst = sql`${attestations.id} DESC NULLS LAST`;
 
 /** Selects rows after the one that the cursor names. Ids are UUIDv7, so their order is that of time. */
@@ -274,7 +274,7 @@ async function makeEntries(context: Context, slug: string, ids: string[], keys: 
 
 const nameView = (slug: string, keys: readonly PublishedKey[]) => `${slug} ${identifyKeys(keys)}`;
 
-/** As everyone may see them. `isWhole`: each is signed, and made from the row that the list had. */
+/** Writes entries as everyone may see them. `isWhole`: each is signed, and made from the row that the list had. */
 export async function writeEntries(
   context: Context,
   slug: string,

@@ -37,7 +37,7 @@ const maxUnpackedBytes = 8 * 1024 * 1024;
 const bytesPerPoint = 256 * 1024;
 /** JSON of small values takes many times its bytes in memory. */
 const maxJsonTokens = 500_000;
-/** How long a span that comes again is known. */
+/** Days for which a repeated span is recognized. */
 const rememberedDays = 30;
 
 const unpack = promisify(gunzip);
@@ -97,7 +97,7 @@ function read(signal: Signal, encoding: OtlpEncoding, bytes: Uint8Array): Iterab
   }
 }
 
-/** As many of them as the limits leave. */
+/** Charges as many of them as the limits leave. */
 async function charge(countMore: OtlpCall["countMore"], wanted: number) {
   let [paid, step] = [0, wanted];
   let refusal: AppError | null = null;
@@ -172,7 +172,7 @@ async function recordGroup(
 const explainRefusal = ({ errorName }: AppError) =>
   errorName === "erased" ? "what it said has been erased" : "came before with other content";
 
-/** In a batch, the first under a key counts; one that repeats it word for word is the same. */
+/** Records all. In a batch, the first under a key counts; one that repeats it word for word is the same. */
 async function recordAll(call: OtlpCall, signal: Signal, reports: Iterable<Report>): Promise<Result> {
   const result: Result = { agents: [], why: [] };
   const seen = new Map<string, string>();

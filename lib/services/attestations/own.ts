@@ -331,7 +331,7 @@ const readPayload = ({ row: { payload }, statement }: ListedAttestation) =>
   payload === null || statement === null ? null : utf8Decode(payload);
 
 /**
- * Each line also has `payload`, the exact signed bytes as text; null after erasure, or if what is there isn't signed.
+ * Encodes lines that also have `payload`, the exact signed bytes as text; null after erasure, or if what is there isn't signed.
  */
 async function* encodeNdjson(exported: Exported, filters: AttestationFilters) {
   for await (const rows of readAll(exported, filters)) {
@@ -382,7 +382,7 @@ export async function buildOpenedReceipt(
   return opened as unknown as JsonObject;
 }
 
-/** As a file for an auditor. */
+/** Opens it as a file for an auditor. */
 export async function openOwnAttestation(
   context: Context,
   person: MemberPrincipal,

@@ -47,7 +47,7 @@ async function readCredential(context: Context, stored: StoredAttestation): Prom
   };
 }
 
-/** For the owner alone; to everyone else the attestation does not exist here, be it public or not. */
+/** Serves the owner alone; for everyone else the attestation does not exist here, be it public or not. */
 export async function createPresentation(
   context: Context,
   principal: Principal,

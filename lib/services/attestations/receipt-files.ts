@@ -177,7 +177,7 @@ export async function describePrograms() {
 
 const shortenDigest = (sha256Hex: string) => sha256Hex.slice(0, 16);
 
-/** With the digest, so that its bytes never change: a lockfile keeps both. */
+/** Path with the digest, so that its bytes never change: a lockfile keeps both. */
 export async function packagePath(name: PackageName): Promise<string> {
   const file = await readProgramFile(name);
   return file === null ? `/${name}` : `/packages/${shortenDigest(file.sha256Hex)}/${name}`;
@@ -205,7 +205,7 @@ export async function readPackage(db: Executor, digest: string, name: string): P
 
 const hashBytes = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-/** By path. */
+/** Keyed by path. */
 const kept = new Map<string, ProgramFile>();
 
 /** Null before the build has made it (`next dev` in a fresh clone). */
@@ -223,7 +223,7 @@ export async function readProgramFile(name: ProgramName): Promise<ProgramFile | 
   return read;
 }
 
-/* Attestations of another log of the list: the client is redirected to the service whose number the id has. */
+/* Redirects for attestations of another log of the list, to the service whose number the id has. */
 
 /**
  * `read`, or a redirect where this service has no such attestation and the id names another one. There the number is its

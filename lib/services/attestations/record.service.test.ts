@@ -29,7 +29,7 @@ describe("the record of an agent", () => {
     (await verify(id)).checks.find(({ name }: { name: string }) => name === "record");
   const query = async (text: string, values: unknown[] = []) => (await test.query(text, values)).rows;
 
-  /** As an outsider computes it. */
+  /** Recomputes it like an outsider. */
   function follow({ agent_id, entries, head }: RecordResponse) {
     const walk = walkRecord(agent_id);
     for (const { sequence, payload_hash, log_origin, log_index } of entries)

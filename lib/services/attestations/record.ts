@@ -82,7 +82,7 @@ export async function readAgentRecord(
 ): Promise<RecordResponse> {
   const agent = await findPublicAgent(context.database, slug);
   if (agent === null) throw agentNotFound();
-  // Before the entries, so that they lead to its row and beyond.
+  // Read before the entries, so that they lead to its row and beyond.
   const snapshot = await readRecordSnapshot(context, agent.id);
   const rows = await context.database.statement<Row>(pageText)(agent.id, from, limit);
   const { baseUrl } = context.settings;
@@ -118,7 +118,7 @@ interface NeighbourRow extends Omit<NeighbourReport, "recorded_at"> {
 const place = ["log_id", "leaf_index"] as const;
 const own = (column: string) => `(SELECT ${column} FROM own)`;
 
-/** In the order of an index and compared with single values, so that fifty rows are read and not the agent's all. */
+/** Ordered like an index and compared with single values, so that fifty rows are read and not all of the agent's. */
 const side = (isBefore: boolean) => `SELECT ${isBefore} AS is_before, a.log_id, a.leaf_index, a.action,
     a.human_approval_method, a.agent_signature_hash IS NOT NULL AS is_signed, a.created_at
   FROM attestations a

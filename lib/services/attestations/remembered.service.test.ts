@@ -174,7 +174,7 @@ describe("remembered answers", () => {
     const remembered = answers.get("verification", id) as CachedResponse;
     await test.call("DELETE", `/v1/attestations/${id}/content`, { key });
     await expect.poll(has).toEqual([false, false]);
-    // Who began to read before the erasure keeps nothing after it.
+    // A reader that began before the erasure caches nothing after it.
     answers.keep(late[0] ?? 0, "verification", id, remembered);
     other.keep(late[1] ?? 0, "verification", id, remembered);
     expect(has()).toEqual([false, false]);

@@ -72,7 +72,7 @@ async function refuseRetiredWheel({ context }: { context: Context }): Promise<ne
   );
 }
 
-/** Under an address whose bytes change with every upgrade. npm shows the notice. */
+/** Redirects from an address whose bytes change with every upgrade. npm shows the notice. */
 const newestPackage = (name: PackageName, mediaType: string) => async (call: { context: Context }) => {
   const address = call.context.settings.baseUrl + (await packagePath(name));
   const { bytes, sha256Hex } = await requireProgram(name);

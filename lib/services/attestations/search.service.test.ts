@@ -52,7 +52,7 @@ describe("the public search", () => {
       [second.attestation_id, "inputs_hash"],
       [first.attestation_id, "inputs_hash"],
     ]);
-    // Its payload ends with other bytes, which may hold any 64 characters.
+    // Hashes differ at the end; a payload's other bytes may hold any 64 characters.
     await attest(`md5:${sha256("elsewhere")}`);
     expect(await found(sha256("elsewhere"))).toEqual([]);
     for (const text of ["finder", "Filed a report", "%", "999999"]) expect(await found(text)).toEqual([]);

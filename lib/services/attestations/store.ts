@@ -53,7 +53,7 @@ export interface AttestationFacts {
   keyId: string;
   agentId: string;
   authorization: UsedAuthorization | null;
-  /** Whose it is, as it was looked up; null for an unclaimed slug. */
+  /** Agent that was looked up; null for an unclaimed slug. */
   agent: { id: string; version: string } | null;
   /** The agent's registered key has not verified anything before. */
   isKeyUnproven: boolean;
@@ -102,7 +102,7 @@ export function createEntry(
 ): AttestationItem {
   const { signer } = context.keys;
   if (signer.keyId !== facts.keyId) throw new SigningKeyChanged();
-  // Not by spreading: an object that is spread and gets ten more properties takes V8 sixty times as long.
+  // Avoids spreading: an object that is spread and gets ten more properties takes V8 sixty times as long.
   const item: AttestationItem = Object.assign(facts, {
     context,
     zk: null,
@@ -120,7 +120,7 @@ export function createEntry(
   return item;
 }
 
-/** Only verified signatures count: anyone can send bytes that verify under nothing. */
+/** Hashes verified signatures only: anyone can send bytes that verify under nothing. */
 function agentSignatureHash({ predicate }: AttestationItem): Uint8Array | null {
   const { agent_signature, verdicts } = predicate;
   return agent_signature !== undefined && verdicts.agent_authenticated

@@ -96,7 +96,7 @@ const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
 const namedHash = `encode(substring(a.payload FROM position('"not_before":{"checkpoint_hash":"'::bytea IN a.payload) + 33 FOR 64), 'escape')`;
 
 /**
- * With the digest of all columns, and without the columns if `known` is that digest: a reader that knows what the row leads to
+ * Selects the digest of all columns, and the columns unless `known` is that digest: a reader that knows what the row leads to
  * has no use for them. `record_send` writes each column's length before its bytes, so two rows are never the same bytes.
  */
 export const selectUnless = (known: string, row: string) => `WITH stored AS MATERIALIZED (${row}),
@@ -178,7 +178,7 @@ export function readAttestation(context: Reader, id: string, isCosigned = true):
 
 type TimeReader = Reader & Pick<Context, "timeAuthorities">;
 
-/** As {@link readWithTime}, with its digest; the row is null if `known` is its digest. */
+/** Like {@link readWithTime}, with the digest; the row is null if `known` is its digest. */
 export async function readIfChanged(
   { database, settings, timeAuthorities }: TimeReader,
   id: string,
@@ -198,7 +198,7 @@ export async function readIfChanged(
   return { digest: row.digest, stored: row.digest === known ? null : toStored(row) };
 }
 
-/** With what others have said about its time, where there are others. */
+/** Reads it with what others have said about its time. */
 export async function readWithTime(context: TimeReader, id: string): Promise<StoredAttestation> {
   const { stored } = await readIfChanged(context, id, null);
   if (stored === null) throw new Error("a row has no digest");
@@ -242,9 +242,9 @@ export async function readManifest(
  * again: other bytes have another digest and are checked. One that did not hold is not remembered.
  */
 
-/** Some 20 MB when full; an attestation has two or three. */
+/** Takes some 20 MB when full; an attestation has two or three. */
 const maxRemembered = 200_000;
-// With `max` it would take all of its room, 5 MB, at once.
+// Bounded by size: with `max` it would take all of its room, 5 MB, at once.
 const held = new LRUCache<string, true>({ maxSize: maxRemembered, sizeCalculation: () => 1 });
 
 /** Key and signature have fixed lengths, so no two triples make the same bytes. */
@@ -288,7 +288,7 @@ export async function verifyAhead(
   for (const [i, digest] of [...unknown.keys()].entries()) if (verdicts[i]) held.set(digest, true);
 }
 
-/* For lists and examples, which run no checklist: what a stored row says, or nothing if it isn't signed. */
+/* Entries for lists and examples, which run no checklist: what a stored row says, or nothing if it isn't signed. */
 
 type SignedRow = Pick<
   typeof attestations.$inferSelect,

@@ -169,7 +169,7 @@ class Attributes {
   }
 }
 
-/* Which of them are tools that ran, and agents that were invoked. */
+/* Tools that ran, and agents that were invoked, among spans. */
 
 const toolEvents = /^(?:claude_code|codex)\.tool_result$|^(?:gemini_cli|qwen-code)\.tool_call$/;
 
@@ -242,7 +242,7 @@ function readPlace(about: Attributes): JsonObject {
   return { agent_slug, is_public: about.text("countersign.public") === "true" };
 }
 
-/** In place of a hash: many exporters leave arguments out unless somebody says otherwise. */
+/** Replaces a hash: many exporters leave arguments out unless somebody says otherwise. */
 const unreportedInputs = "unreported";
 
 function parseInputs(value: JsonValue): JsonValue {
@@ -310,7 +310,7 @@ function readOutcome(
   return success === undefined && endTimeUnixNano !== undefined ? "completed" : "unknown";
 }
 
-/** By the exporter's clock: `at` is the end, as in what a hook records. */
+/** Reads the exporter's times: `at` is the end, as in what a hook records. */
 function readTimes({ startTimeUnixNano, endTimeUnixNano, timeUnixNano, observedTimeUnixNano }: JsonObject) {
   const start = readTime(startTimeUnixNano);
   const at = readTime(endTimeUnixNano) ?? readTime(timeUnixNano) ?? readTime(observedTimeUnixNano);

@@ -39,7 +39,7 @@ describe("the verdict on an attestation", () => {
     expect(log?.check).toMatchObject({ ok: true });
   });
 
-  /** Its items go into the log in one turn, in the order of the calls, after the changes. */
+  /** Submits them in one turn, in the order of the calls, after the changes. */
   async function attestTogether(calls: readonly Omit<Case, "expected">[]): Promise<TestAnswer[]> {
     const { log, database } = test.app.context;
     const { submit } = log;

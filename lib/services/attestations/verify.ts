@@ -104,7 +104,7 @@ async function proveTimeAsStored(context: Context, stored: StoredAttestation): P
   }
 }
 
-/** Where the log's rows do not give a receipt (a leaf or tile is gone), one that proves nothing. */
+/** Proves what is stored; where the log's rows give no receipt (a leaf or tile is gone), returns one that proves nothing. */
 async function proveAsStored(context: Context, stored: StoredAttestation): Promise<StoredEntry> {
   try {
     return await proveEntry(context, stored);
@@ -211,7 +211,8 @@ function verifySignatureLines(baseUrl: string, id: string, keyId: string, isPubl
 }
 
 /**
- * Also null if the stored text is not JSON of that shape: only a changed row is like that, and its check has failed.
+ * Parses the proof; null also if the stored text is not JSON of that shape: only a changed row is like that, and its check has
+ * failed.
  */
 function shownProof(zkProof: unknown): VerifyResponse["zk_proof"] {
   const parsed = zkProof === null ? "none" : parseZkProof(zkProof);
@@ -229,7 +230,7 @@ function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyRes
       );
 }
 
-/** For the portal; `viewer` as in {@link maySee}. */
+/** Verifies for the portal; `viewer` as in {@link maySee}. */
 export const verifyAttestationById = async (context: Context, id: string, viewer: Principal | null) =>
   verifyRead(context, await readWithTime(context, id), viewer);
 

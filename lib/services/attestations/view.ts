@@ -35,12 +35,12 @@ export interface AttestationFacts {
 
 const textOrNull = (value: JsonValue | undefined) => (typeof value === "string" ? value : null);
 
-/** One line that works as is, with a program served from here. */
+/** Command in one line that works as is, with a program served from here. */
 function verifyCommand(baseUrl: string, id: string): string {
   return `curl -fsSO ${baseUrl}/verify.mjs && node verify.mjs ${baseUrl}/v1/verify/${id}`;
 }
 
-/** By its owner. A payload that is gone without that, or still there in spite of it, is a changed row. */
+/** True if its owner erased it. A payload that is gone without that, or still there in spite of it, is a changed row. */
 export function isErased(row: { payload: Uint8Array | null; erased_at: Date | null }): boolean {
   return row.payload === null && row.erased_at !== null;
 }
@@ -100,7 +100,7 @@ export function describeWarnings(row: Row, statement: ActionStatement | null, ke
 
 function isWarned(keys: Keys, isTestSaid: boolean): SQL | undefined {
   const revoked = revokedIds(keys);
-  // All that traces report, or all of a TEST instance, would hide what is bad news.
+  // Warnings that are left out: all reports of traces, or all of a TEST instance, have them, which would hide what is bad news.
   const beside = isTestSaid ? sql`'{reported_by_trace,approval_test}'` : sql`'{reported_by_trace}'`;
   return or(
     sql`NOT coalesce(${attestations.warnings}, '{}') <@ ${beside}::text[]`,

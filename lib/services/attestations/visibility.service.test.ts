@@ -1,4 +1,4 @@
-/** Who sees what of an attestation: private by whose wish, and what a private one shows to strangers. */
+/** Visibility of an attestation: whose wish makes it private, and what a private one shows to strangers. */
 import { describe, expect, it } from "vitest";
 import { attestBody } from "#support/attest-body";
 import { setupTestApp } from "#support/setup-app";

@@ -545,7 +545,7 @@ describe("groups of the directory", () => {
     expect([await rolesOf(address("ada")), await placesOf("ada")]).toEqual([["member"], []]);
     await patch(`/Groups/${group}`, { op: "Add", path: "members", value: [{ value: ada }] });
     expect(await rolesOf(address("ada"))).toEqual(["admin"]);
-    // By another name it isn't mapped, unless its id in the directory is.
+    // Renamed groups aren't mapped, unless by their id in the directory.
     await patch(`/Groups/${group}`, { op: "replace", value: { displayName: "Renamed" } });
     expect(await rolesOf(address("ada"))).toEqual(["member"]);
     await mapGroup("8f2c", "auditor", null);

@@ -81,7 +81,7 @@ const toGroup = (row: { external_id: string | null; display_name: string }, memb
   members: memberIds.map((value) => ({ value })),
 });
 
-/** In the order in which they were made. */
+/** Reads in the order of creation. */
 async function readUsers(executor: Executor, settings: Of, organizationId: string): Promise<JsonObject[]> {
   const rows = await executor
     .select()
@@ -206,7 +206,10 @@ async function admitPerson(
   return "member";
 }
 
-/** For the audit log. The caller updates the roster after the commit. Under the organization's lock. */
+/**
+ * Ends access, under the organization's lock, and returns the audit log's detail. The caller updates the roster after the
+ * commit.
+ */
 async function endAccess(context: AccountsContext, tx: Executor, of: Person): Promise<JsonObject> {
   const { organizationId, email, actor } = of;
   const invited = await withdrawInvitationsTo(tx, organizationId, email);
@@ -235,10 +238,10 @@ async function endAccess(context: AccountsContext, tx: Executor, of: Person): Pr
 
 /* Writes. */
 
-/** From what is there now, null for what isn't yet, to what shall be there, null for nothing. */
+/** Maps what is there now, null for nothing, to what shall be there, null for nothing. */
 export type Make = (now: JsonObject | null) => JsonObject | null;
 
-/** As the directory says who they are; null if it gave no address. */
+/** Finds the person's address in the directory's data; null if it gave none. */
 function findEmail({ userName, emails }: User): string | null {
   const named = emails.find(({ primary }) => primary) ?? emails[0];
   const parsed = emailAddress.safeParse(named?.value ?? userName);
@@ -256,7 +259,7 @@ async function findUser(executor: Executor, organizationId: string, id: string):
   return row;
 }
 
-/** Under the organization's lock, so that two made at once are compared. */
+/** Runs under the organization's lock, so that of two concurrent creations one fails. */
 async function requireFreeUser(
   tx: Executor,
   organizationId: string,
@@ -425,7 +428,7 @@ async function requireFreeGroup(
     throw new AppError("validation_error", `an organization can have ${maxResources} groups of a directory`);
 }
 
-/** By id, their names for the audit log. */
+/** Requires the people with these ids; returns their names for the audit log. */
 async function requirePeople(
   tx: Executor,
   organizationId: string,
@@ -515,7 +518,7 @@ export async function writeGroup(
   return done.id;
 }
 
-/* For the portal. */
+/* Queries of the portal. */
 
 /** Active people whom the directory named and who are no members, with their addresses. */
 const selectWaiting = (executor: Executor, organizationId: string) =>
@@ -563,7 +566,7 @@ export async function describeDirectory(context: AccountsContext, person: Member
   };
 }
 
-/** After a domain was verified: its people whom the directory had named before. */
+/** Admits, after a domain was verified, people whom the directory had named before. */
 export async function admitWaiting(
   context: AccountsContext,
   { organizationId, actor }: { organizationId: string; actor: Actor },

@@ -34,14 +34,16 @@ function stripUrn(kind: ScimKind, path: string): string | null {
   return path.toLowerCase().startsWith("urn:") ? null : path;
 }
 
-/** As the schema spells it, without what it doesn't have or others don't set; null and undefined are no value. */
+/**
+ * Reads a value in the schema's spelling, without what it doesn't have or others don't set; null and undefined are no value.
+ */
 function readValue(attribute: ScimAttribute, value: unknown): JsonValue | undefined {
   if (value === null || value === undefined) return undefined;
   const { subAttributes } = attribute;
   if (attribute.multiValued) {
     const one = { ...attribute, multiValued: false };
     return [value].flat().flatMap((item) => {
-      // Some directories send the bare identifier.
+      // Accepts the bare identifier, which some directories send.
       const sent = subAttributes !== undefined && typeof item === "string" ? { value: item } : item;
       return readValue(one, sent) ?? [];
     });
@@ -92,7 +94,7 @@ function readQuoted(quoted: string): string {
 interface ParsedFilter {
   kind: ScimKind;
   filter: Filter;
-  /** By the numbers that stand for them in the filter: the library reads one escape of JSON's alone. */
+  /** Indexed by the numbers that stand for them in the filter: the library reads no escape of JSON's but one. */
   texts: string[];
 }
 
@@ -104,7 +106,7 @@ function parseFilter(kind: ScimKind, text: string): ParsedFilter {
   const numbered = text
     .replace(/"(?:[^"\\]|\\.)*"/g, (quoted) => `"${texts.push(readQuoted(quoted)) - 1}"`)
     .replaceAll(urn, "")
-    // Both must be true of one address, as Entra ID asks: the library would ask for one each.
+    // Both must be true of one address, as Entra ID means it: the library would accept two.
     .replace(/\[([^[\]]*)\]\.(\w+ +(?:pr\b|\w+ +[^\s()[\]]+))/gi, "[($1) and $2]");
   try {
     return { kind, filter: parse(numbered), texts };
@@ -292,7 +294,7 @@ function applyOne(kind: ScimKind, resource: JsonObject, { op, path, value }: Sci
       const isSchema = name.toLowerCase() === scimKinds[kind].urn.toLowerCase();
       if (isSchema) return applyOne(kind, before, { op, value: of });
       const target = readTarget(kind, name);
-      // As of a whole resource: what only the service sets is passed over.
+      // Ignores what only the service sets, like a whole resource does.
       if (target === null || target.attribute.mutability === "readOnly") return before;
       return applyTarget(kind, before, op, target, of);
     }, resource);
@@ -304,7 +306,7 @@ function applyOne(kind: ScimKind, resource: JsonObject, { op, path, value }: Sci
   return applyTarget(kind, resource, op, target, value);
 }
 
-/** All or nothing: what comes out is judged as a whole resource. */
+/** Patches all or nothing: the result is judged as a whole resource. */
 export const patchResource = (
   kind: ScimKind,
   resource: JsonObject,

@@ -92,7 +92,7 @@ interface Asked {
 
 function createHandlers(kind: ScimKind) {
   const write = kind === "User" ? writeUser : writeGroup;
-  /** As stored, also if somebody has changed it since. */
+  /** Answers with the stored resource, also if somebody has changed it since. */
   const show = async ({ context, principal }: Asked, id: string | null, status = 200) => {
     const resource = await findResource(context, principal, kind, id ?? "");
     const location = String((resource["meta"] as JsonObject)["location"]);
@@ -122,7 +122,7 @@ function createHandlers(kind: ScimKind) {
       answer(pickAttributes(await findResource(context, principal, kind, params.id ?? ""), query)),
     replace: async (call: Asked & { params: { id?: string }; body: JsonObject }) => {
       const sent = readResource(kind, call.body);
-      // Who is deactivated isn't activated by what doesn't say so.
+      // Deactivated people are activated only by a request that says so.
       const make = (now: JsonObject | null) => ({
         ...(now && "active" in now && { active: now["active"] ?? false }),
         ...sent,

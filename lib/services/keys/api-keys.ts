@@ -22,7 +22,7 @@ import type { AccountsContext } from "#lib/services/accounts/context";
 import { holdRole, personNotFound, requireRole } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 
-/* Attestations of an organization per UTC day: its own limit, or the service's, or none. */
+/* Limit of an organization's attestations per UTC day: its own, or the service's, or none. */
 
 /** No limit, as the database has it: its largest integer, which no day reaches. */
 const NO_DAILY_LIMIT = 2_147_483_647;
@@ -32,7 +32,7 @@ type DailySettings = Pick<ServiceSettings, "LIMIT_ATTEST_PER_DAY">;
 export const serviceDailyLimit = ({ LIMIT_ATTEST_PER_DAY }: DailySettings): number =>
   LIMIT_ATTEST_PER_DAY ?? NO_DAILY_LIMIT;
 
-/** As answers have it, so that a client's arithmetic goes on. */
+/** Limit in the form of answers, so that a client's arithmetic goes on. */
 const shownDailyLimit = (limit: number): number =>
   limit >= NO_DAILY_LIMIT ? Number.MAX_SAFE_INTEGER : limit;
 
@@ -80,7 +80,7 @@ export interface NewApiKey {
   email: string;
   scopes: readonly Scope[];
   expiresAt: Date | null;
-  /** Its own limit, if it has one. */
+  /** The key's own limit, if it has one. */
   attestationsPerDay?: number | null;
   actor: Actor;
 }
@@ -152,7 +152,7 @@ export async function createApiKey(
   return { id, text, createdAt, defaultVisibility: await readVisibility(tx, wanted.organizationId) };
 }
 
-/** Who can read what the key attests, if a request doesn't say. */
+/** Default visibility of what the key attests. */
 async function readVisibility(tx: Executor, organizationId: string): Promise<Visibility> {
   const [row] = await tx
     .select({ isPublic: organizations.default_public })
@@ -187,7 +187,7 @@ export function utcDay(date: Date): string {
   return date.toISOString().slice(0, 10);
 }
 
-/** For `Retry-After` of what is counted by UTC day. */
+/** Value of `Retry-After` for what is counted by UTC day. */
 export function secondsToMidnight(now: Date): string {
   const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + dayMs;
   return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
@@ -234,7 +234,7 @@ export async function revokeApiKey(
   });
 }
 
-/* Which keys are test keys: those whose text begins with `cs_test_`. What they make is shown as a test. */
+/* Test keys: those whose text begins with `cs_test_`. What they make is shown as a test. */
 
 export const isTestKey: SQL<boolean> = sql<boolean>`starts_with(${apiKeys.prefix}, ${testPrefix})`;
 
@@ -288,7 +288,7 @@ interface KeyWish {
   scopes: readonly Scope[];
   /** Null: it does not expire. */
   lifetimeDays: number | null;
-  /** Attestations per UTC day; without one: as many as the organization can. Only owners set one. */
+  /** Attestations per UTC day; without it: as many as the organization can. Only owners set one. */
   perDay?: number | null;
 }
 
@@ -330,7 +330,7 @@ export async function makeApiKey(context: AccountsContext, person: MemberPrincip
   });
 }
 
-/** From the next attestation on, in every process: what was recorded today counts. Null takes the limit away. */
+/** Applies from the next attestation on, in every process: what was recorded today counts. Null takes the limit away. */
 export async function limitApiKey(
   context: AccountsContext,
   person: MemberPrincipal,
@@ -374,7 +374,7 @@ export async function rotateApiKey(
     const now = context.clock();
     const overlapEnd = new Date(now.getTime() + overlapHours * hourMs);
     const oldEnd = old.expires_at !== null && old.expires_at < overlapEnd ? old.expires_at : overlapEnd;
-    // Before the new key is made: one that takes the old one's place at once needs no room beside it.
+    // Ended before the new key is made: one that replaces it at once needs no room beside it.
     await tx
       .update(apiKeys)
       .set(overlapHours === 0 ? { revoked_at: now } : { expires_at: oldEnd })

@@ -38,7 +38,7 @@ import {
 export interface Callers {
   recall(text: string): KeyPrincipal | null;
   remember(text: string, principal: KeyPrincipal): void;
-  /** By the key's id: something about the key or its organization has changed. */
+  /** Forgets a key by its id: something about it or its organization has changed. */
   forget(keyId: string): void;
   /** A key that no longer works: whose it was, for the request log alone. */
   recallDead(text: string): KnownKey | null;
@@ -50,7 +50,7 @@ const lifetimeMs = 20_000;
 /** Longer than the minute in which a key that was missed is not looked up again. */
 const deadLifetimeMs = 120_000;
 
-/** By hash: this is no second place that holds keys. */
+/** Keyed by hash: this is no second place that holds keys. */
 const hashKey = (text: string) => hexEncode(sha256(utf8Encode(text)));
 
 export function createCallers(clock: () => Date): Callers {
@@ -72,7 +72,7 @@ export function createCallers(clock: () => Date): Callers {
   };
 }
 
-/* Who asks with a key: every request behind one looks it up, and at most once a minute notes that it was used. */
+/* Authenticates by key: every request behind one looks it up, and at most once a minute notes that it was used. */
 
 interface FoundKey {
   keyId: string;
@@ -88,7 +88,7 @@ interface FoundKey {
 /** There is a row for every question, with nothing else in it for a key that no organization has. */
 type LookedUp = { asked: string } & (FoundKey | { organizationId: null });
 
-/** Every request behind a key asks this. `isLive` has the conditions of {@link isLiveKey}. */
+/** Selects the key of a request. `isLive` has the conditions of {@link isLiveKey}. */
 const keyBy = (column: "secret_hash" | "id", asked: string) =>
   `SELECT $1::text AS asked, k.id AS "keyId", o.id AS "organizationId", k.scopes, k.prefix,
     k.last_used_at AS "lastUsedAt", o.default_public AS "defaultPublic", o.attestations_per_day AS "perDay",
@@ -149,7 +149,7 @@ async function findKeyPrincipal(
   return describePrincipal(context, row, ip);
 }
 
-/** As the key and its organization are now; null if the key has ended. */
+/** Reads the key and its organization as they are now; null if the key has ended. */
 export async function findPrincipalAgain(
   context: AccountsContext,
   { keyId, ip }: Pick<KeyPrincipal, "keyId" | "ip">,
@@ -164,7 +164,7 @@ export async function readPrincipalAgain(context: AccountsContext, key: KeyPrinc
   return found;
 }
 
-/** At most one write a minute and key. */
+/** Writes at most once a minute and key. */
 async function touch(
   context: AccountsContext,
   keyId: string,
@@ -263,7 +263,7 @@ export function createInvalidKeyThrottle(
   policy: LimitPolicy,
   clock: () => Date,
 ): InvalidKeyThrottle {
-  /** By hash: this is no second place that holds keys. */
+  /** Keyed by hash: this is no second place that holds keys. */
   const found = new LRUCache<string, true>({ max: maxRemembered });
   const missed = createTimedCache<true>(clock, missLifetimeMs);
   const enter = createGate();
@@ -326,7 +326,7 @@ async function findKey(
 const hasAnyScope = ({ scopes: own }: KeyPrincipal, scopes: readonly Scope[]) =>
   scopes.some((scope) => own.includes(scope));
 
-/** As {@link authenticate}, from memory alone; null if it would have to ask. */
+/** Like {@link authenticate}, from memory alone; null if that needs the database. */
 export function authenticateFromCache(
   { callers }: AuthContext,
   auth: Auth,
@@ -363,7 +363,7 @@ export async function authenticate(
   return principal;
 }
 
-/* Who acts, once more where the act is stored: a request may wait for seconds behind others. */
+/* Rechecks the caller where the act is stored: a request may wait for seconds behind others. */
 
 /**
  * Throws if the caller was removed, or the key revoked, since the request came. A person's role holds until the commit; a

@@ -48,7 +48,7 @@ export async function requestKeyByEmail(
     name,
     tries: 0,
     created_at: context.clock(),
-    // By the clock that it will be compared with.
+    // Set by the clock that it will be compared with.
     expires_at: sql`now() + make_interval(secs => ${codeLifetimeSeconds})`,
   };
   await db
@@ -82,8 +82,8 @@ async function hasTriesLeft(context: AccountsContext, tx: Executor, email: strin
 }
 
 /**
- * One transaction: the row of the code is locked by the count of its try, so tries of one address queue up and
- * none is judged beyond the counts. Null for a wrong try; throwing would take the count back.
+ * Consumes a code in one transaction: counting the try locks its row, so tries of one address queue up and none is judged
+ * beyond the counts. Null for a wrong try; throwing would take the count back.
  */
 async function consumeCode(
   context: AccountsContext,

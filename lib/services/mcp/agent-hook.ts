@@ -160,7 +160,7 @@ export async function answerHook(call: HookCall, answer: AnswerAsked): Promise<R
         // Half an answer blocks a call, as the agent's settings say.
         .catch((error: unknown) => controller.error(error));
     },
-    // Nobody is to approve a call that can't run any more.
+    // Keeps people from approving a call that can't run any more.
     cancel() {
       clearInterval(breath);
       gone.abort(new Error("Ended before a human decided."));

@@ -63,7 +63,10 @@ function readMessages(body: JsonValue): JsonValue {
   return body.filter((one) => !isJsonObject(one) || one["method"] !== "notifications/cancelled");
 }
 
-/** So that a model learns why: of another kind of answer some clients show it nothing, and others end the connection. */
+/**
+ * Refuses in a form that tells the model why: of another kind of answer some clients show it nothing, and others end the
+ * connection.
+ */
 function refuseMessage(bytes: Uint8Array, error: unknown): Response {
   const id = findId(bytes);
   if (!(error instanceof AppError) || id === null) throw error;

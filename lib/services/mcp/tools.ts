@@ -219,7 +219,7 @@ export async function checkAuthorization(
   return describeState(await readState(call, request_id, wait_seconds ?? 0));
 }
 
-/** Without a name every call is a run of its own. */
+/** Claims; without a name every call is a run of its own. */
 export async function claimApproval(
   call: CallOperation,
   { request_id, run }: z.infer<typeof claimInput>,

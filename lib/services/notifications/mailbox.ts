@@ -12,14 +12,14 @@ import type { Mailer } from "#lib/services/accounts/context";
 const maxKept = 1_000;
 const maxListed = 200;
 
-/** Nothing is deleted while there are no more than are kept. */
+/** Selects the newest to delete; null while there are no more than are kept. */
 const newestToDelete = sql`(SELECT id FROM ${mailboxMessages} ORDER BY id DESC OFFSET ${maxKept} LIMIT 1)`;
 
 interface MailboxOptions {
   database: Database;
   clock: () => Date;
   random: (length: number) => Uint8Array;
-  /** Each mail is printed once, for the person at the terminal. */
+  /** Prints each mail once, for the person at the terminal. */
   print: (line: string) => void;
 }
 

@@ -208,7 +208,7 @@ describe("notices", () => {
     await expect.poll(() => keys.length, slowly).toBe(1);
     await expect
       .poll(async () => {
-        // As if the pause were over.
+        // Ends the pause.
         await context.database.query(
           "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE request_id = $1 AND status = 'pending' AND next_attempt_at < clock_timestamp() + interval '30 seconds'",
           [made.request_id],
@@ -240,7 +240,7 @@ describe("notices", () => {
     await request({ approvers: ["Ana"] });
     await expect.poll(() => begun, slowly).toEqual([ana]);
     await ask(test, otherKey, { agent_slug: `${slug()}-other`, approvers: ["Bob"] });
-    // By the app's own rounds.
+    // Sent by the app's own rounds.
     await expect.poll(() => begun).toEqual([ana, bob]);
     end();
   });
@@ -276,7 +276,7 @@ describe("notices", () => {
     const email = `bob${counter}@example.com`;
     await addApprover(context, owner, { name: "Bob", email });
     const [{ id: anaId }, { id: bobId }] = [await find("Ana"), await find("Bob")];
-    // Whoever hasn't accepted can be asked once more, and nobody else.
+    // People who haven't accepted can be asked once more, and nobody else.
     expect(await askApproverAgain(context, owner, bobId)).toBe(email);
     await expect(askApproverAgain(context, owner, anaId)).rejects.toThrow();
     for (const [name, memberIds, reached] of [
@@ -343,7 +343,7 @@ describe("notices", () => {
     expect(await mailsTo(test, bob)).toHaveLength(1 + 2);
   });
 
-  /** As if the time had passed. */
+  /** Moves the notices that many seconds back. */
   const pass = (seconds: number) =>
     context.database.query(
       "UPDATE notices SET next_attempt_at = next_attempt_at - make_interval(secs => $2) WHERE organization_id = $1",

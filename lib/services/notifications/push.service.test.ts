@@ -154,7 +154,7 @@ describe("a device that is notified", () => {
     ["http://push.example/send", "must be an https URL"],
   ])("can't lead the service to %s", async (endpoint, problem) => {
     const { keys } = service.subscribe().subscription;
-    // Those that the operator has named are for webhooks.
+    // Hosts that the operator has named are for webhooks.
     Object.assign(context.settings, { WEBHOOK_ALLOWED_HOSTS: ["10.0.0.1"] });
     await expect(add({ endpoint, keys })).rejects.toThrow(problem);
     Object.assign(context.settings, { WEBHOOK_ALLOWED_HOSTS: [] });

@@ -132,7 +132,7 @@ export interface PushMessage {
   url: string;
   /** The same for all messages about a request: the later replaces the earlier. */
   subject: string;
-  /** How long the push service keeps it for a device that is off. */
+  /** Seconds for which the push service keeps it for a device that is off. */
   seconds: number;
 }
 
@@ -144,7 +144,7 @@ const maxBodyCharacters = 400;
 /** Subscriptions that the push service has ended (RFC 8030, 7.3). */
 const ended = [404, 410];
 
-/** How many devices' push services took it. Those whose subscription has ended are forgotten. */
+/** Returns how many devices' push services took it. Ended subscriptions are deleted. */
 export async function pushToDevices(
   context: AccountsContext,
   approverId: string,

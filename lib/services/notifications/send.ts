@@ -47,7 +47,7 @@ function timeLeft({ millisecondsLeft }: AuthorizationRow): string {
 
 const readable = "Anyone with the first link can read the request, so don't forward this email.";
 
-/** Only enrolled approvers of required groups decide, by passkey, with World ID too if a level is asked for. */
+/** Describes the means: enrolled approvers of required groups decide by passkey, with World ID too if a level is asked for. */
 function describeMeans({ required_approvers, required_level }: ApprovalRequest) {
   if (required_approvers.length === 0)
     return {
@@ -154,7 +154,7 @@ interface Notice {
   agent: string;
 }
 
-/** One mail and one message for several requests of an agent. */
+/** Bundles several requests of an agent into one mail and one message. */
 function bundleNotices({ settings }: Context, first: Notice, others: readonly Notice[]): Notice {
   const { agent, mail } = first;
   if (others.length === 0) return first;
@@ -243,7 +243,7 @@ export type Due = Pick<
 
 const maxDue = 64;
 
-/** In rounds: first one of each organization, then each one's second, and so on. `$1`: what to leave out. */
+/** Reads in rounds: first one of each organization, then each one's second, and so on. `$1`: what to leave out. */
 const dueReader = (database: Database) =>
   database.statement<Due>(
     `SELECT request_id, kind, approver_id, organization_id FROM (
@@ -256,7 +256,7 @@ const dueReader = (database: Database) =>
 
 interface Claimed extends Due {
   attempts: number;
-  /** As it is when the notice is claimed; null if this person is not to get it any more. */
+  /** Address at the time of the claim; null if this person is not to get it any more. */
   email: string | null;
   /** Their subjects name what runs. */
   has_titles: boolean | null;
@@ -322,7 +322,7 @@ const bundleSeconds = 60;
 
 interface Beside extends Pick<Due, "request_id"> {
   status: "pending" | "sent";
-  /** Since it was sent. */
+  /** Seconds since it was sent. */
   age: number;
 }
 
@@ -365,7 +365,7 @@ async function send(context: Context, claimed: Claimed): Promise<void> {
   const settle = (change: Change) => settleNotice(context, claimed, change);
   const own = await composeNotice(context, claimed);
   if (own === null) return settle({ status: "dropped" });
-  // Somebody is deciding: the others needn't.
+  // Held back while somebody is deciding.
   if (["waiting", "reminder"].includes(claimed.kind) && (claimed.looked_seconds ?? 0) > 0)
     return settle({ againSeconds: claimed.looked_seconds ?? 0, isAttempt: false });
   const bundle = await findBundle(context, claimed);

@@ -9,7 +9,7 @@ import type { Mail, Mailer } from "#lib/services/accounts/context";
 const outOfReach = (cause: unknown) =>
   new AppError("service_unavailable", "mail cannot be sent right now; try again shortly", { cause });
 
-/** Somebody waits for the answer to a request while mail is handed over. */
+/** Limit on handing over mail, for which somebody's request waits. */
 const usualTimeoutMs = 10_000;
 
 const tooSlow = () => new Error("the mail service did not respond in time");

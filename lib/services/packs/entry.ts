@@ -26,7 +26,7 @@ export interface PackRange {
   /** Numbers; null if the record begins, or ends, with the period. */
   before: number | null;
   after: number | null;
-  /** From this number to that one; none if `last` is before `first`. */
+  /** Range of numbers; empty if `last` is before `first`. */
   first: number;
   last: number;
 }
@@ -155,7 +155,7 @@ const describeLogged = (row: EntryRow): JsonObject => ({
   log: row.decision_log === null ? null : parse(row.decision_log),
 });
 
-/** Without content, the organization's own words stay out. */
+/** Leaves out, without content, the organization's own words. */
 const describeChange = (row: EntryRow, withContent: boolean): JsonObject => ({
   type: CHANGE_FILE_TYPE,
   ...describeLogged(row),
@@ -173,7 +173,7 @@ function describeRules(row: EntryRow): JsonObject {
   };
 }
 
-/** Without content, what only the organization may see stays out: the request, who approved and what rules saw. */
+/** Leaves out, without content, what only the organization may see: the request, who approved and what rules saw. */
 function describeDecision(row: EntryRow, withContent: boolean): JsonObject {
   const { request, decision_payload: payload, decision_log: log } = row;
   const isShown = withContent && payload !== null;

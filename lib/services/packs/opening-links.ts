@@ -18,7 +18,7 @@ import { buildOpenedReceipt } from "#lib/services/attestations/own";
 import { beginPack, type PackRequest } from "./pack";
 
 const maxLive = 100;
-/** Each opening reads a receipt or writes a pack, and is an event of the audit log. */
+/** Limit: each opening reads a receipt or writes a pack, and is an event of the audit log. */
 const opensPerHour = 30;
 
 type Row = typeof openingLinks.$inferSelect;
@@ -32,7 +32,7 @@ const hashToken = (token: string) => sha256(utf8Encode(token));
 const isLive = and(isNull(openingLinks.revoked_at), gt(openingLinks.expires_at, sql`now()`));
 const readPacked = ({ pack }: Row) => (pack === null ? null : (JSON.parse(pack) as Packed));
 
-/** In a few words, for the audit log and for lists. */
+/** Describes it in a few words, for the audit log and for lists. */
 function describeSubject({ attestation_id: id, pack }: Pick<Row, "attestation_id" | "pack">): string {
   if (pack === null) return id ?? "";
   const { agentSlugs, period } = JSON.parse(pack) as Packed;
@@ -75,7 +75,7 @@ export async function makeOpeningLink(
       user_id: person.userId,
       made_by: person.email,
       created_at: now,
-      // By the clock that it will be compared with.
+      // Set by the clock that it will be compared with.
       expires_at: sql`now() + make_interval(days => ${Number(days)})`,
     });
     await recordAct(context, tx, person, {
@@ -98,7 +98,7 @@ export interface OpeningLinkView {
   lastOpenedAt: string | null;
 }
 
-/** Those that work, newest first; of one receipt, or all. */
+/** Lists working links, newest first; of one receipt, or all. */
 export async function listOpeningLinks(
   { database: { db } }: Context,
   person: MemberPrincipal,
@@ -153,7 +153,7 @@ async function findLive({ database: { db } }: Context, which: SQL) {
   return found ?? null;
 }
 
-/** Its maker, reading from the opener's address. */
+/** Acts as its maker, reading from the opener's address. */
 const actFor = ({ user_id: userId, made_by: email, organization_id: organizationId }: Row, ip: string) =>
   ({ kind: "user", userId, email, ip, session: "", organizationId }) satisfies MemberPrincipal;
 
@@ -168,7 +168,7 @@ async function requireLive(context: Context, token: string, ip: string) {
   return { ...found, maker };
 }
 
-/** For the page: changes nothing, because mail scanners open links. Throws 404 for one that works no more. */
+/** Reads a link for the page: changes nothing, because mail scanners open links. Throws 404 for one that works no more. */
 export async function readOpeningLink(context: Context, token: string, ip: string) {
   const { row, organizationName } = await requireLive(context, token, ip);
   return {
@@ -185,7 +185,7 @@ async function* writeJson(value: unknown) {
   yield utf8Encode(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** As a file. `requireOpen` throws once the link works no more. */
+/** Opens it as a file. `requireOpen` throws once the link works no more. */
 export async function openByLink(context: Context, token: string, ip: string) {
   const { row, maker } = await requireLive(context, token, ip);
   const limit = { name: "opening_link", limit: opensPerHour, windowSeconds: 3_600 };

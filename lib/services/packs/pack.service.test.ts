@@ -130,7 +130,7 @@ describe("an evidence pack", () => {
     await makeSnapshot({ ...test.app.context, merge: async (...given) => mergeHeads(...given) });
     await attest({ is_public: false }, now + 3 * dayMs);
     program = (await readProgramFile("verify.mjs"))?.bytes ?? new Uint8Array();
-    // It makes a snapshot, whose checkpoint is that of receipts when the second is over, by the database's clock.
+    // Makes a snapshot, whose checkpoint is that of receipts when the second is over, by the database's clock.
     await make();
     await sleep(2_000);
     whole = await make();
@@ -642,7 +642,7 @@ describe("an evidence pack", () => {
     await expect(
       makeOpeningLink(context, stranger, { attestationId, opening: "all" }, "7"),
     ).rejects.toThrow();
-    // Who leaves and comes back has no link of before.
+    // Leaving and coming back revives no earlier link.
     const { organizationId, userId } = person;
     const last = await makeReceipt();
     const join = (user: string) =>

@@ -89,7 +89,7 @@ async function makeCount(context: Context, { organizationId }: PackOwner): Promi
     });
     return true;
   } catch (error) {
-    // One that was made meanwhile counts as much.
+    // Another process's snapshot, made meanwhile, counts as much.
     if (error instanceof SnapshotTaken) return true;
     context.logger.error({ err: error }, "an evidence pack is made without a signed count of its own");
     return false;
@@ -132,8 +132,8 @@ async function countRecords(
 }
 
 /**
- * Without an entry after it, a period ends with the count at the latest, or now if there is none: what is still to come
- * can't be signed.
+ * Ends a period that has no entry after it with the count at the latest, or now if there is none: what is still to come can't
+ * be signed.
  */
 function endWithCount({ from, to }: PackPeriod, counted: Counted, now: Date): PackPeriod {
   const end = counted?.at ?? now.toISOString();
@@ -146,7 +146,7 @@ function endWithCount({ from, to }: PackPeriod, counted: Counted, now: Date): Pa
 const maxRowAgents = 100_000;
 const pageSize = 1_000;
 
-/** Each agent has a record of its own to read, and a place in the report. */
+/** Limit: each agent has a record of its own to read, and a place in the report. */
 const maxPackAgents = 100;
 
 export interface PackRequest {
@@ -193,7 +193,7 @@ async function readFirstPages(context: Context, slugs: readonly string[]): Promi
   }
 }
 
-/** To the head of its first page. */
+/** Writes up to the head of its first page. */
 async function* writeRecord(
   { context, addJson }: Writing,
   slug: string,
@@ -251,7 +251,7 @@ async function* mapAhead<In, Out>(source: AsyncIterable<In>, work: (one: In) => 
     }
     for (let next = underWay.shift(); next !== undefined; next = underWay.shift()) yield await next;
   } finally {
-    // After a failure or an end before the last nobody waits for the rest.
+    // Failures of the rest are ignored after a failure or an early end.
     await Promise.allSettled(underWay);
   }
 }
@@ -391,7 +391,7 @@ interface PackedAgent {
   folder: string;
 }
 
-/** All files of one agent; returns its part of the report. */
+/** Writes all files of one agent; returns its part of the report. */
 async function* writeAgent(
   writing: Writing,
   agent: PackedAgent,
@@ -507,7 +507,7 @@ interface BegunPack {
   period: PackPeriod;
 }
 
-/** For members. Throws before the first byte if there is nothing to pack, or too much. */
+/** Begins a pack for members. Throws before the first byte if there is nothing to pack, or too much. */
 export async function beginPack(
   context: Context,
   person: MemberPrincipal,
@@ -540,7 +540,7 @@ export async function beginPack(
   };
 }
 
-/** As {@link beginPack}; the audit log has it. */
+/** Like {@link beginPack}; the audit log has it. */
 export async function makeEvidencePack(
   context: Context,
   person: MemberPrincipal,

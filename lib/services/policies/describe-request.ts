@@ -222,7 +222,7 @@ const token = /\bAgent\s*::\s*"((?:[^"\\]|\\.)*)"|"(?:[^"\\]|\\.)*"|\/\/[^\n]*/g
 export const namedAgents = (text: string): { name: string; index: number }[] =>
   [...text.matchAll(token)].flatMap(({ 1: name, index }) => (name === undefined ? [] : [{ name, index }]));
 
-/** How rules spell this slug, if they name it otherwise alone. */
+/** Spelling of this slug in rules, if they name it otherwise alone. */
 export function otherSpelling(text: string, slug: string): string | null {
   const names = namedAgents(text).flatMap(({ name }) => (slugKey(name) === slugKey(slug) ? [name] : []));
   return names.includes(slug) ? null : (names[0] ?? null);

@@ -49,16 +49,16 @@ export type RulesResult =
 const requireHere = createRequire(import.meta.url);
 const cedarModule = "@cedar-policy/cedar-wasm/nodejs";
 
-/** Its memory is the module's own, so another instance is the module loaded again. */
+/** Loads the module again for another instance: its memory is the module's own. */
 function loadCedar(): Cedar {
   delete requireHere.cache[requireHere.resolve(cedarModule)];
   return requireHere(cedarModule) as Cedar;
 }
 
-/** Each takes some 100 kB of Cedar's memory, which is never given back: names are used again. */
+/** Limit on names, each of which takes some 100 kB of Cedar's memory that is never given back: names are used again. */
 const maxReady = 64;
 
-/** How long one task evaluates before others get their turn. */
+/** Milliseconds that one task evaluates before others get their turn. */
 const turnMs = 20;
 
 interface Ready {
@@ -191,7 +191,7 @@ function createLane({ logger, ...options }: EngineOptions): { run: Run; close():
   const refusal = "too many rules are being evaluated right now; try again";
   const queue = createFairQueue({ slots: 1, maxWaiting, maxPerOwner: Math.ceil(maxWaiting / 2), refusal });
 
-  /** Once more if the process ended: for whose reason is not known. */
+  /** Retries once if the process ended: whose fault that was is not known. */
   async function attempt(task: RulesTask, isLast = false): Promise<RulesResult> {
     try {
       return (await child.run(task, taskMs)) as RulesResult;

@@ -17,7 +17,7 @@ import { type RulesVersion, readProposal, saveRules } from "./versions";
 
 const maxListed = 100;
 
-/** Without the text, of which a hundred versions may have three megabytes. */
+/** Omits the text, of which a hundred versions may have three megabytes. */
 const { number, hash, mode, fallback, second_owner, author_email, confirmed_by, created_at } = ruleSets;
 const summary = { number, hash, mode, fallback, second_owner, author_email, confirmed_by, created_at };
 

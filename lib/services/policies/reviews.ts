@@ -73,8 +73,8 @@ const rateOf = (
     FROM json_array_elements_text(r.decided_by::json -> 'policy_ids') AS policy(id)), 0) END`;
 
 /**
- * By the request's hash and the organization's salt: an agent knows the hash before it acts, and would ask again until its
- * use is in no sample. `percent`: 0 to 100.
+ * Samples by the request's hash and the organization's salt: an agent knows the hash before it acts, and would ask again until
+ * its use is in no sample. `percent`: 0 to 100.
  */
 export const isWithinRate = (percent: SQL, salt: string) =>
   sql`('x' || left(encode(sha256(decode(${salt}, 'base64') || r.request_hash), 'hex'), 4))::bit(16)::int < ${percent} * 655.36`;
@@ -93,7 +93,7 @@ interface Row {
   decided_by: string;
 }
 
-/** Those of the sample that nobody has looked at, the newest first. */
+/** Lists those of the sample that nobody has looked at, the newest first. */
 export async function listUnreviewed(context: RulesContext, person: MemberPrincipal): Promise<ReviewedUse[]> {
   const { db } = context.database;
   await requireRole(db, person, "read");
@@ -120,7 +120,7 @@ export async function listUnreviewed(context: RulesContext, person: MemberPrinci
   });
 }
 
-/** Once; the first verdict counts. */
+/** Stores a verdict; the first counts. */
 export async function reviewUse(
   context: RulesContext,
   person: MemberPrincipal,

@@ -17,7 +17,7 @@ const maxRequests = 1000;
 /** Requests that are read and evaluated before others get their turn; each may have 35 kB. */
 const turn = 16;
 
-/** Each holds a thousand requests in memory. */
+/** Fair queue, since each holds a thousand requests in memory. */
 const queue = createFairQueue({
   slots: 2,
   maxWaiting: 64,
@@ -36,7 +36,7 @@ type Judged = "allowed" | "asked" | "denied";
 
 const outcomes: Record<RuleOutcome["decision"], Judged> = { allow: "allowed", ask: "asked", deny: "denied" };
 
-/** Without people: by a rule or a standing approval. */
+/** Judgement without people: by a rule or a standing approval. */
 function judgedThen({ status, decided_kind }: Row): Judged {
   if (decided_kind === "rule" && status === "denied") return "denied";
   return decided_kind === "rule" || decided_kind === "grant" ? "allowed" : "asked";

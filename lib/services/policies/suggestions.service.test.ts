@@ -60,7 +60,7 @@ describe("suggested rules", () => {
     details: { complete: true },
     ...more,
   });
-  /** As if it had been asked for so many days ago, and decided a minute later: a request's time is the database's. */
+  /** Creates one that was asked for that many days ago, and decided a minute later: a request's time is the database's. */
   async function decide(days: number, outcome: "approved" | "denied", more: object = {}): Promise<string> {
     const { context } = test.app;
     const asked = await ask(test, key, request(more));
@@ -270,7 +270,7 @@ describe("suggested rules", () => {
       "reviews.reviewed",
       expect.objectContaining({ verdict: "should_ask" }),
     ]);
-    // It counts as a refusal: what was approved five times beside it isn't suggested. Here a rule's approval is a TEST.
+    // Counts as a refusal: what was approved five times beside it isn't suggested. Here a rule's approval is a TEST.
     const live = sql`replace(convert_from(human_authorization, 'UTF8'), '"environment":"local"', '"environment":"production"')`;
     await context.database.db
       .update(authorizationRequests)
@@ -330,7 +330,7 @@ describe("suggested rules", () => {
     await copy("grants", "request_id", "jsonb_build_object('approved_at', now() - interval '40 days')");
   }
 
-  /** As after a passkey in the session of this person. */
+  /** Confirms by passkey in the session of this person. */
   async function confirmPasskey({ userId, session }: MemberPrincipal): Promise<void> {
     const now = test.app.context.clock();
     const row = { expires: new Date(now.getTime() + dayMs), confirmedAt: now, confirmedFor: organizationId };

@@ -49,7 +49,7 @@ export async function readDecisions(context: RulesContext, organizationId: strin
 }
 
 interface Found {
-  /** Every decision from then on was looked at. */
+  /** Start of the period of which every decision was looked at. */
   from: Date;
   to: Date;
   decisions: number;
@@ -101,7 +101,7 @@ async function listStanding(executor: Executor, organizationId: string): Promise
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Only those that the rules don't have already. */
+/** Lists those that the rules don't have already. */
 export async function listSuggestions(
   context: SuggestionsContext,
   person: MemberPrincipal,
@@ -123,7 +123,7 @@ export interface ChosenSuggestion {
   withMoney: boolean;
 }
 
-/** As it is still suggested, with what it rests on. */
+/** Derives it if it is still suggested, with what it rests on. */
 export async function deriveSuggestion(
   context: SuggestionsContext,
   person: MemberPrincipal,

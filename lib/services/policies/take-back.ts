@@ -29,7 +29,7 @@ export interface UsedGrant {
   approvedAt: Date;
   uses: number;
   lastUsedAt: Date | null;
-  /** In units of 10⁻⁴. */
+  /** Highest amount in units of 10⁻⁴. */
   highest: bigint;
   spent: bigint;
   tools: readonly string[];

@@ -56,7 +56,7 @@ interface RulesetItem extends LogEntry {
   actor: Actor;
   confirmedBy: string | null;
   changeAfter: ChangeAfter;
-  /** Under the organization's lock. */
+  /** Made under the organization's lock. */
   made: Version | null;
 }
 
@@ -190,7 +190,7 @@ async function storeVersion(
 const changedMeanwhile = () =>
   new AppError("rules_changed", "the rules were changed meanwhile: read them again, then change them");
 
-/** Who answers for the change: a person, or the person who made the key. */
+/** Reads who answers for the change: a person, or the person who made the key. */
 async function readAuthor(
   executor: Executor,
   principal: Principal,
@@ -301,7 +301,7 @@ export async function saveRules(
 
 const noProposal = () => new AppError("rules_changed", "this change no longer waits: reload the page");
 
-/** Once, and only as it was shown. */
+/** Takes it once, and only as it was shown. */
 async function takeProposal(tx: Executor, organizationId: string, id: string): Promise<void> {
   const taken = await tx
     .delete(ruleProposals)
@@ -350,7 +350,7 @@ export async function confirmProposal(
   await tellOwners(context, organizationId, { author: proposal.author_email, version: number });
 }
 
-/** By any owner, its author too. */
+/** Drops it, for any owner, its author too. */
 export async function dropProposal(
   context: RulesContext,
   person: MemberPrincipal,

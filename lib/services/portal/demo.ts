@@ -41,7 +41,9 @@ function requireDemo({ settings }: Context): void {
   if (!settings.isDemoOn) throw new AppError("not_found", "nothing exists here");
 }
 
-/** Made when it is first needed. Two that come first at once make two keys, of which the newer is used. */
+/**
+ * Opens the demo, which is made when it is first needed. Two that come first at once make two keys, of which the newer is used.
+ */
 async function openDemo(context: Context, ip: string): Promise<KeyPrincipal> {
   const known = await findOwnKey(context, demoOrganizationId, "attest", ip);
   if (known !== null) return known;

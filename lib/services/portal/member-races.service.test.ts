@@ -71,7 +71,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
       const path = `/approve/${token}/${decision === "approve" ? "passkey" : "deny"}`;
       return test.call("POST", path, { headers: fromPage, body: { passkey: assertion } });
     };
-  /** They are queued behind an attestation that is the `place`-th to wait for a lock, the log's head. */
+  /** Queues them behind an attestation that is the `place`-th to wait for a lock, the log's head. */
   const inOneBatch = async (key: string, place: number, ...acts: (() => Promise<unknown>)[]) => {
     const queued = vi.spyOn(context.log, "submit");
     const { attesting, acting } = await context.database.db.transaction(async (tx) => {

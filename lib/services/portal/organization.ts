@@ -34,8 +34,8 @@ import { describeRetention } from "#lib/services/attestations/erase";
 import { isLiveKey } from "#lib/services/keys/api-keys";
 
 /*
- * Who belongs to an organization. It always has an owner: every change of roles waits for the organization's lock,
- * without which two owners could step down at once and leave none.
+ * Members of an organization. It always has an owner: every change of roles waits for the organization's lock, without which
+ * two owners could step down at once and leave none.
  */
 
 export async function listMembers(executor: Executor, organizationId: string) {
@@ -191,7 +191,7 @@ async function deleteStranded(tx: Executor, userIds: string[]): Promise<void> {
   await tx.delete(users).where(and(inArray(users.id, ids), notExists(others)));
 }
 
-/** By the service, on behalf of an owner who is no longer one. */
+/** Cancels as the service, on behalf of an owner who is no longer one. */
 async function cancelPending(context: Context, person: MemberPrincipal): Promise<void> {
   const cancelOne = async (id: string) => cancel(context, await findOpen(context, id), toActor(person));
   const pending = await context.database.db

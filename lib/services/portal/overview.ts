@@ -133,7 +133,7 @@ async function findAbleGroup(context: Context, person: MemberPrincipal) {
   return able.find(({ isDefault }) => isDefault) ?? able[0];
 }
 
-/** Without World ID a group decides; with it, only of somebody who may approve what they ask for. */
+/** Chooses deciders: without World ID a group; with it, only a group of somebody who may approve what they ask for. */
 async function chooseDeciders(context: Context, person: MemberPrincipal) {
   const group = await findAbleGroup(context, person);
   const { mayApprove } = await readRequesterRule(context.database.db, person.organizationId);
@@ -420,7 +420,7 @@ export async function listRequests(
         page.cursor === undefined ? undefined : isAfter(page.cursor),
       ),
     )
-    // As the index has it.
+    // Order of the index.
     .orderBy(sql`${requestLog.at} DESC NULLS LAST, ${requestLog.id} DESC NULLS LAST`)
     .limit(page.limit + 1);
   const { shown, nextCursor } = cutPage(rows, page, toCursor);

@@ -27,7 +27,7 @@ interface ChatMessage {
 
 const maxText = 300;
 
-/** Somebody else's words: never a link, never a secret as we know their forms, and not all of them. */
+/** Quotes somebody else's words: never a link, never a secret as we know their forms, and not all of them. */
 function quote(text: string): string {
   const characters = [...toUnlinkedText(maskSecrets(text))];
   return characters.length <= maxText ? characters.join("") : `${characters.slice(0, maxText).join("")}…`;

@@ -62,7 +62,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("webhooks of two processes"
     receiver.answer = () => ({ status: 200 });
     const taken = new Set(idsOf(receiver).slice(before));
     const sql = postgres(fleet.settings.DATABASE_URL, { max: 1 });
-    // As if the time had passed after which the dead processes are given up.
+    // Moves time past the point at which the dead processes are given up.
     const freed = await sql`UPDATE webhook_deliveries SET next_attempt_at = now() WHERE status = 'pending'`;
     expect(freed.count).toBe(20);
     await expect

@@ -73,7 +73,7 @@ async function tellOwners(
   await mailOwners(context, endpoint.organization_id, "webhooks", (to) => webhookDisabledMail(to, link, why));
 }
 
-/** After a failed attempt. Callbacks share no receiver, so none of them speaks for the others. */
+/** Disables it after a failed attempt. Callbacks share no receiver, so none of them speaks for the others. */
 async function disableIfHopeless(
   context: Context,
   endpoint: EndpointRow,
@@ -89,7 +89,7 @@ async function disableIfHopeless(
   if (await disable(context, endpoint, reason)) await tellOwners(context, endpoint, reason);
 }
 
-/* When a message is tried again: the schedule of Standard Webhooks, with jitter. */
+/* Schedule of retries: that of Standard Webhooks, with jitter. */
 
 const second = 1;
 const minute = 60 * second;
@@ -140,7 +140,7 @@ export function readRetryAfter(header: string | undefined, nowMs: number): numbe
   return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - nowMs) / 1000));
 }
 
-/* One POST to a receiver, guarded as every request to a host that a stranger named. */
+/* Posts once to a receiver, guarded like every request to a host that a stranger named. */
 
 export interface Posting {
   url: string;
@@ -204,7 +204,7 @@ const send = (context: Context, claimed: Claimed, body: string, headers: Record<
 async function attemptChat(context: Context, claimed: Claimed, format: ChatFormat): Promise<PostResult> {
   const { organization_id: organizationId, body, shows_facts: showsFacts } = claimed;
   const text = await composeChat(context, format, { organizationId, body, showsFacts });
-  // As if the chat had said so: it isn't tried again, and the endpoint is not at fault.
+  // Counts as accepted by the chat: it isn't retried, and the endpoint is not at fault.
   if (text === null) return { status: 200, problem: null, retryAfterSeconds: null };
   return send(context, claimed, text, {});
 }

@@ -64,7 +64,7 @@ function describe(endpoint: EndpointRow, { delivery, type, body }: DeliveryRow):
 const isMessageId = /^msg_[0-9a-f]{32}$/;
 const place = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) (msg_[0-9a-f]{32})$/;
 
-/** As this service writes it: `Date` would take the 30th of February too. */
+/** Accepts the form that this service writes: `Date` would take the 30th of February too. */
 function isWrittenTime(text: string): boolean {
   const time = new Date(text);
   return isCalendarTime(time) && time.toISOString() === text;
@@ -109,7 +109,7 @@ async function readDelivery(
   return describe(endpoint, row);
 }
 
-/** Until the commit: who disables it fails what waits for it then. */
+/** Holds it until the commit: disabling it fails what waits for it then. */
 async function holdEnabled(tx: Executor, principal: Principal, id: string): Promise<void> {
   await lockAndRecheckKey(tx, principal, "operate");
   const { disabled_at } = await findOwn(tx, principal, id, "share");
@@ -117,7 +117,7 @@ async function holdEnabled(tx: Executor, principal: Principal, id: string): Prom
     throw new AppError("webhook_disabled", "this webhook endpoint is disabled; enable it first");
 }
 
-/** Under the same id, with all its tries before it; one that waits is left to its schedule. */
+/** Replays under the same id, with all its tries before it; a waiting one is left to its schedule. */
 async function replayDelivery(
   context: Context,
   principal: Principal,
@@ -174,12 +174,12 @@ export interface Due {
   organization_id: string;
 }
 
-/** How many of one endpoint are looked at together, and of all. */
+/** Limits of messages that are read together, of one endpoint and of all. */
 const maxOfEndpoint = 32;
 const maxDue = 256;
 
 /**
- * In rounds: first one of each organization, then each one's second, and so on, and likewise its endpoints among each
+ * Reads in rounds: first one of each organization, then each one's second, and so on, and likewise its endpoints among each
  * other. `$1`: what failed before, or else what didn't; `$2`: what to leave out.
  */
 export const dueReader = (database: Database) =>
@@ -237,7 +237,7 @@ export async function settleDelivered(
     [message_id, id, attempts, status],
   );
   if (url === null) return;
-  // Whatever it was when this one was taken: another message may have failed meanwhile.
+  // Updates whatever it was when this one was taken: another message may have failed meanwhile.
   await database.query(
     "UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1 AND url = $2 AND failing_since IS NOT NULL",
     [id, url],
@@ -247,7 +247,7 @@ export async function settleDelivered(
 export interface Failure {
   status: number | null;
   problem: string;
-  /** Until the next attempt; null if there is none. */
+  /** Seconds until the next attempt; null if there is none. */
   pauseSeconds: number | null;
 }
 

@@ -159,7 +159,7 @@ async function auditEndpoint(
   });
 }
 
-/** Whatever somebody else has does not exist. */
+/** Finds an endpoint of the organization: any other is 404. */
 export async function findOwn(
   tx: Executor,
   { organizationId }: Principal,
@@ -306,7 +306,7 @@ export async function updateEndpoint(
       .where(eq(webhookEndpoints.id, id))
       .returning();
     if (!changed) throw webhookNotFound();
-    // Also when it is enabled: what was written just as it was disabled was not failed then.
+    // Fails messages on enabling too: what was written just as it was disabled was not failed then.
     if (changes.disabled_at !== undefined) await failWaiting(tx, id);
     const { events, disabled_at } = changed;
     await auditEndpoint(context, tx, principal, "updated", changed, {

@@ -70,7 +70,7 @@ describe("webhooks", () => {
     await deliver();
     return receiver.expect(count);
   };
-  /** As if the time of the next attempt had come, and it was made. */
+  /** Moves the next attempt to now, and waits until it was made. */
   const retryNow = async () => {
     await query("UPDATE webhook_deliveries SET next_attempt_at = now() WHERE last_problem IS NOT NULL");
     await deliver();
@@ -405,7 +405,7 @@ describe("webhooks", () => {
     await attest();
     await settled(endpoint, "delivered", 1);
     await api("PATCH", `/${endpoint.id}`, { enabled: false });
-    // As if the transaction that wrote it had seen the endpoint enabled, and had committed after it was disabled.
+    // Adds one whose transaction saw the endpoint enabled, and committed after it was disabled.
     await query(
       "UPDATE webhook_deliveries SET status = 'pending', attempts = 0, next_attempt_at = now() WHERE endpoint_id = $1",
       [endpoint.id],
@@ -585,7 +585,7 @@ describe("webhooks", () => {
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     expect(silent.received).toHaveLength(places);
   };
-  /** How long the app's own rounds need for a message of this test's organization. */
+  /** Measures how long the app's own rounds need for a message of this test's organization. */
   const measureArrival = () =>
     measureMs(async () => {
       const before = receiver.received.length;

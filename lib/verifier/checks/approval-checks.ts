@@ -45,7 +45,7 @@ import { checkProofV3, checkProofV4, type ProofCheck } from "./check-world-proof
 
 const listWorldIds = ({ approvals }: HumanAuthorization) => approvals.filter(isWorldIdApproval);
 
-/** With required approvers each of them has a passkey, and a World ID proof beside it if a level is required. */
+/** Checks that each required approver has a passkey, and a World ID proof beside it if a level is required. */
 export function checkCount({ request, decided_by, approvals }: HumanAuthorization): Outcome {
   if (decided_by.kind !== "people") return skip("nobody_asked");
   const { approvals_required: required, required_approvers: groups, required_level: level } = request;
@@ -238,7 +238,7 @@ export function checkAmendment(authorization: HumanAuthorization): Outcome {
   return pass(`asked at ${before.created_at}, changed at ${request.created_at}: ${change}`);
 }
 
-/** Inclusion in the log is checked where the log's key is known (lib/verifier). */
+/** Checks the decision's leaf; inclusion in the log is checked where the log's key is known (lib/verifier). */
 export function checkLoggedDecision(
   authorization: HumanAuthorization,
   options: AuthorizationVerifyOptions,
@@ -326,7 +326,7 @@ export function checkPasskeys(
   );
 }
 
-/** One that another contradicts: an organization has one roster of each number, and each names the one before. */
+/** Finds a head that another contradicts: an organization has one roster of each number, and each names the one before. */
 function findForked(heads: readonly RosterHead[]): RosterHead | undefined {
   const contradicts = (other: RosterHead, head: RosterHead) =>
     other.number === head.number
@@ -335,7 +335,10 @@ function findForked(heads: readonly RosterHead[]): RosterHead | undefined {
   return heads.find((head) => heads.some((other) => contradicts(other, head)));
 }
 
-/** That the head is the one that the organization's log has is for its monitor; the service's signature vouches for it. */
+/**
+ * Checks what the object shows of the roster. Its head is the one in the log by the service's signature; the organization's
+ * monitor checks that.
+ */
 export function checkRoster(authorization: HumanAuthorization): Outcome {
   const { organization } = authorization.request;
   const found = judgeEach(
@@ -359,7 +362,7 @@ export function checkRoster(authorization: HumanAuthorization): Outcome {
   return found.status === "pass" && forked ? fail("roster_broken", { number: forked.number }) : found;
 }
 
-/** Whom the request wanted, each person once and for one group; the requester only if that was allowed. */
+/** Checks that the required people approved, each person once and for one group; the requester only if that was allowed. */
 export function checkQuorum({ request, decided_by, approvals }: HumanAuthorization): Outcome {
   const { required_approvers: required } = request;
   if (required.length === 0) return skip("no_group_required");

@@ -69,7 +69,7 @@ const describeLink = ({ agent_slug, origin, missing, warnings }: ChainLink) =>
 
 type ReadLink = Awaited<ReturnType<typeof readLink>>;
 
-/** From one link to the next; null at the chain's beginning. */
+/** Finds the next link; null at the chain's beginning. */
 function findNext(
   { parent, isHidden }: ReadLink,
   all: ReadonlyMap<string, ReadLink>,

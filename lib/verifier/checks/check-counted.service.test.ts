@@ -319,7 +319,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     const { context } = test.app;
     const { signer, logSigner } = context.keys;
     const firstOrigin = (await read("/v1/pubkey")).log.origin;
-    // As the operator's command does it, which has a guard of its own.
+    // Uses a guard of its own, like the operator's command.
     const guard = await openForkGuard(path.join(test.dataDir, "command"), {
       durable: false,
       now: new Date(),

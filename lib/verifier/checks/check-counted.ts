@@ -86,7 +86,7 @@ async function checkSnapshotSum(
 
 /** A service that is late by one snapshot has left none out. */
 const freshHours = (2 * snapshotIntervalSeconds) / 3_600;
-/** How far this machine's clock may be behind. */
+/** Seconds that this machine's clock may be behind. */
 const aheadSeconds = 300;
 
 /** A snapshot doesn't count later entries, so it must be fresh. */

@@ -158,7 +158,7 @@ async function checkEntries(
   }
 }
 
-/** Each tile once: a consistency proof and a whole check read the right edge again and again. */
+/** Reads each tile once: a consistency proof and a whole check need the right edge again and again. */
 export function tileReader(source: LogSource, size: number) {
   const seen = new Map<string, Promise<Uint8Array | undefined>>();
   return (level: number, index: number): Promise<Uint8Array | undefined> => {

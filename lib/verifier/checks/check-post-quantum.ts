@@ -21,7 +21,7 @@ const isOwnLine =
 const hasOwnLine = (note: string | null, origin: string): boolean =>
   note !== null && readOrigin(note) === origin && parseNote(note).signatures.some(isOwnLine(origin));
 
-/** Each line that claims the key must verify. */
+/** Requires each line that claims the key to verify. */
 async function isSignedBy(key: VerifierKey, note: SignedNote): Promise<boolean> {
   const found = readCosignatures(note, key) ?? [];
   for (const { signature, message } of found)

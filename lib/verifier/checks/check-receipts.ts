@@ -73,7 +73,9 @@ interface FollowedRecord {
   entries: readonly RecordEntry[];
 }
 
-/** With the decisions behind them. What has a number of the record was compared on the way, one for each number. */
+/**
+ * Checks receipts with the decisions behind them. What has a number of the record was compared on the way, one for each number.
+ */
 export function checkReceipts(
   { agentId, length, entries }: FollowedRecord,
   read: readonly ReadReceipt[],

@@ -41,7 +41,7 @@ export interface RecordPage {
   agentId: string;
   entries: RecordEntry[];
   head: RecordHead;
-  /** As it came: check-counted.ts reads it. */
+  /** Unchecked: check-counted.ts reads it. */
   snapshot: JsonValue | undefined;
   next: number | null;
 }
@@ -58,7 +58,7 @@ function readMark(entry: JsonObject): RecordMark {
 }
 
 let lastOrigin = "";
-/** One string for all entries of a log. */
+/** Shares one string among all entries of a log. */
 function internOrigin(origin: string): string {
   if (origin !== lastOrigin) lastOrigin = origin;
   return lastOrigin;
@@ -129,13 +129,13 @@ export interface RecordSource extends SumSource {
 export interface RecordRequest {
   /** Against which the last signed count is fresh or old; null for a record that was kept. */
   nowSeconds: number | null;
-  /** Whose record it must be; unsaid, the answer's own word is taken. */
+  /** Slug that the record must have; without it, the answer's own word is taken. */
   slug?: string;
   receipts?: readonly string[];
   /** Further entries that somebody can prove. */
   held?: ReadonlyMap<number, SignedEntry>;
   onProgress?: (checked: number, total: number) => void;
-  /** All rows of the snapshot are fetched too, 72 bytes for each agent of the service, if it has no more than this. */
+  /** Number of agents up to which all rows of the snapshot are fetched too, 72 bytes each. */
   sumUpTo?: number;
 }
 
@@ -153,7 +153,7 @@ export interface RecordReport {
 }
 
 export interface ReadReceipt {
-  /** Its place in the record; null if its content is missing. */
+  /** Place in the record; null if its content is missing. */
   signed: SignedEntry | null;
   decided: SignedEntry | null;
   /** Cancellation of the request that an approver changed into the one that was approved; null without one. */
@@ -348,7 +348,7 @@ export async function checkRecord(
   };
 }
 
-/* From a record that does not hold to what of it can be proven to others. */
+/* Derives, from a record that does not hold, what of it can be proven to others. */
 
 const names = ["payload", "signature", "envelope_signature", "key_id", "log"] as const;
 
@@ -390,7 +390,7 @@ function countedBy({ row }: JsonObject): number {
   }
 }
 
-/** Every way in which the service may have signed another record than the receipt's; whichever holds is the proof. */
+/** Yields every way in which the service may have signed another record than the receipt's; whichever holds is the proof. */
 async function* candidates(
   receipt: JsonObject,
   { agentId, entries, snapshot }: Listed,

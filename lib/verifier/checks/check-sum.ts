@@ -284,7 +284,7 @@ export interface ListEnd {
 }
 
 /**
- * All statements, or those up to the end, in the order of the log and numbered without a gap. The server may never want
+ * Reads all statements, or those up to the end, in the order of the log and numbered without a gap. The server may never want
  * to end, so each page must bring one and lead on.
  */
 export async function readStatementList(
@@ -309,7 +309,7 @@ export async function readStatementList(
   }
 }
 
-/** Those of earlier logs and of the snapshot's own below its size. */
+/** Selects those of earlier logs and of the snapshot's own below its size. */
 function statementsBelow(
   all: readonly ListedStatement[],
   { log_origin, covers_size }: SignedHeads,
@@ -320,7 +320,7 @@ function statementsBelow(
   );
 }
 
-/** How many leaves a closed log had, by the statement that began the next one. */
+/** Number of leaves of a closed log, by the statement that began the next one. */
 function heldBefore({ kind, payload }: ListedStatement): number {
   if (kind !== "epoch") return 0;
   const statement = parseCanonical(payload);
@@ -329,7 +329,10 @@ function heldBefore({ kind, payload }: ListedStatement): number {
   return isJsonObject(held) ? requireIndex(held, "size") : Number.NaN;
 }
 
-/** Only the monitor looks where a statement is in the log, so its bytes count once: each has a time or a number of its own. */
+/**
+ * Finds a broken statement. Only the monitor looks where a statement is in the log, so its bytes count once: each has a time or
+ * a number of its own.
+ */
 function findBroken(all: readonly ListedStatement[], trust: VerifierTrust): number {
   const seen = new Set<string>();
   return all.findIndex((statement) => {

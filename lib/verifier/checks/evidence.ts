@@ -85,9 +85,9 @@ function decode(text: string, name: string, decoder: (text: string) => Uint8Arra
 }
 
 /*
- * From the answer of POST /v1/attest or GET /v1/verify/:id to what the verifier reads. Only fields that carry evidence
- * are taken; `valid`, `checks` and `independent_verification` are not. No schema of the contract is used, so that
- * later releases still read the receipts of every earlier one.
+ * Converts the answer of POST /v1/attest or GET /v1/verify/:id to what the verifier reads. Only fields that carry evidence are
+ * taken; `valid`, `checks` and `independent_verification` are not. No schema of the contract is used, so that later releases
+ * still read the receipts of every earlier one.
  */
 
 /** `json`: text or a parsed value. Throws {@link UnreadableError} for what is not such an answer. */
@@ -137,7 +137,7 @@ function readIsPublic(object: JsonObject): boolean {
   return value;
 }
 
-/** By height: leaves beside each other have most hashes of their proofs in common. */
+/** Indexed by height: leaves beside each other have most hashes of their proofs in common. */
 const lastProof: { text: string; hash: Uint8Array }[] = [];
 
 function decodeProofHash(text: string, height: number): Uint8Array {
@@ -210,7 +210,7 @@ function requireObjects(object: JsonObject, name: string): JsonObject[] {
   return value;
 }
 
-/** For its form alone: a reader believes what it reads there. */
+/** Requires the form: a reader believes what it reads there. */
 function requireBound(bounds: JsonObject, name: string): void {
   if (bounds[name] === null) return;
   const bound = requireObject(bounds, name);

@@ -135,7 +135,7 @@ function checkFork(file: JsonObject, trust: VerifierTrust): Outcome {
     : fail("proof_shows_nothing");
 }
 
-/** Each side: a row of a snapshot, or (the newer) its absence between two neighbours. */
+/** Checks both sides: each a row of a snapshot, or (the newer) its absence between two neighbours. */
 function checkCountedLess(file: JsonObject, trust: VerifierTrust): Outcome {
   const [older, newer] = [requireObject(file, "older"), requireObject(file, "newer")];
   const first = checkHeadsStatement(readLoggedStatement(requireObject(older, "statement")), trust);
@@ -163,7 +163,7 @@ function checkCountedLess(file: JsonObject, trust: VerifierTrust): Outcome {
     : fail("proof_shows_nothing");
 }
 
-/** Sorted rows have a tag in one place: it is not there if its neighbours stand side by side. */
+/** True if its neighbours stand side by side: sorted rows have a tag in one place. */
 function isAbsent(file: JsonObject, tag: Uint8Array, heads: SignedHeads): boolean {
   const neighbour = (name: string) => {
     const shown = file[name];

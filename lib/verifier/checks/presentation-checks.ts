@@ -126,7 +126,7 @@ export function checkIndexes(state: State): Outcome {
   for (const [key, text] of Object.entries(state.zkProof.disclosed)) {
     const index = Number(key);
     const name = MESSAGE_NAMES[index];
-    // One spelling for each index: "01" and "1.0" would be a second entry for the same message. An object lists such
+    // Requires one spelling for each index: "01" and "1.0" would be a second entry for the same message. An object lists such
     // keys once and in ascending order.
     if (name === undefined || String(index) !== key) return fail("index_out_of_range");
     if (index === BLINDING_INDEX) return fail("blinding_disclosed");

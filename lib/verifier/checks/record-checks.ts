@@ -183,7 +183,7 @@ export function checkAgentRecord(subject: Subject): RecordOutcome {
   if (link === null || !leadsToHead(sequence, link, neighbours))
     return fail("record_broken", { number: sequence + 1 });
   if (statement === null) return withoutPayload(subject);
-  // How many come after it is the service's word alone.
+  // Later ones, if any, are known by the service's word alone.
   return pass(`number ${sequence} in the agent's record`);
 }
 

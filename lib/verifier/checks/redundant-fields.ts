@@ -70,7 +70,7 @@ export function checkRestatedFields(
   };
 }
 
-/** How far the clocks of the service and of its database may be apart. */
+/** Seconds by which the clocks of the service and of its database may differ. */
 const clockSlackSeconds = 600;
 
 /**

@@ -23,11 +23,11 @@ export interface TimeBound {
 
 export interface TimeOutcome {
   outcome: RecordOutcome;
-  /** Only if the evidence verifies under keys that are trusted. */
+  /** Set if the evidence verifies under keys that are trusted. */
   bound: TimeBound | null;
 }
 
-/** How far the clocks of honest machines may be apart; witnesses' times are whole seconds. */
+/** Milliseconds by which the clocks of honest machines may differ; witnesses' times are whole seconds. */
 const slackMs = 2_000;
 
 const without = (outcome: RecordOutcome): TimeOutcome => ({ outcome, bound: null });
@@ -38,7 +38,7 @@ export async function checkNotBefore(subject: Subject, costly: CostlyChecks): Pr
   const { receipt, statement, trust } = subject;
   const note = receipt.time === "absent" ? null : receipt.time.checkpoint;
   if (subject.payload === null) {
-    // Without the payload we can't tell if the note is the one that it names, only if it is a cosigned note.
+    // Without the payload, checks only that it is a cosigned note, not that it is the one that the payload names.
     const isNote = note === null || readCosigners(note, trust.witnesses ?? [], subject.verify) !== undefined;
     return without(isNote ? withoutPayload(subject) : fail("cosigned_checkpoint_mismatch"));
   }
@@ -82,7 +82,7 @@ function judgeAfter(subject: Subject, bound: TimeBound): TimeOutcome {
   return { outcome: pass(`made after ${values.bound} (${values.who})`), bound };
 }
 
-/** Every anchor has to hold; the earliest time of all counts. */
+/** Requires every anchor to hold; the earliest time of all counts. */
 export async function checkNotAfter(subject: Subject): Promise<TimeOutcome> {
   const { receipt } = subject;
   const anchors = receipt.time === "absent" ? [] : receipt.time.anchors;

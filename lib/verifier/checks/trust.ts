@@ -1,7 +1,7 @@
 /**
- * Whom the verifier trusts: the keys of GET /v1/pubkey, fetched or kept in a file, or keys that the user pins.
- * Pinning means that the key reached the verifier another way, or earlier, than the receipt. Keys that the same
- * server sends along with the receipt only show that the server agrees with itself.
+ * Trust of the verifier: the keys of GET /v1/pubkey, fetched or kept in a file, or keys that the user pins. Pinning means that
+ * the key reached the verifier another way, or earlier, than the receipt. Keys that the same server sends along with the
+ * receipt only show that the server agrees with itself.
  */
 import { base64UrlDecode, bytesEqual, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
@@ -22,15 +22,15 @@ import {
 export interface VerifierTrust {
   /** Keys of attestations, decisions and key events, retired ones too. */
   keys: TrustedKey[];
-  /** One for each log there was; a checkpoint names its own. */
+  /** Keys of all logs there were; a checkpoint names its own. */
   logKeys: VerifierKey[];
-  /** For the logs' second signature, by ML-DSA-44; none of a log that has no such key. */
+  /** Keys of the logs' second signature, by ML-DSA-44; none of a log that has no such key. */
   postQuantumKeys?: VerifierKey[];
   /** Raw BBS public keys, retired ones too. */
   zkKeys: Uint8Array[];
   /** Vouches only for a proof shown together with its payload. */
   revokedZkKeys: Uint8Array[];
-  /** Whose cosignatures count as times. */
+  /** Witnesses whose cosignatures count as times. */
   witnesses?: VerifierKey[];
   /** Certificates that time stamps must lead to, in PEM: read where a stamp is. */
   timeAuthorities?: string[];
@@ -50,7 +50,7 @@ export interface Pins {
   timeCertificates: string[];
 }
 
-/** From the answer of GET /v1/pubkey, text or value. Throws {@link UnreadableError}. */
+/** Parses the answer of GET /v1/pubkey, text or value. Throws {@link UnreadableError}. */
 export function parseTrust(json: unknown): VerifierTrust {
   const object = readObject(json);
   const log = requireObject(object, "log");

@@ -30,7 +30,7 @@ import { chooseLogKey, type VerifierTrust } from "./trust";
 import type { AuthorizationReport } from "./verify-human-authorization";
 import { type AttestationReport, verifyAttestation } from "./verify-statement";
 
-/* From what was found to the report. */
+/* Builds the report from what was found. */
 
 interface Findings {
   missing?: readonly string[];
@@ -146,14 +146,14 @@ async function gatherWarnings({
 export interface Expectation {
   /** The id that was asked for: a service could answer with another attestation that is valid. */
   attestationId?: string;
-  /** For presentations: whom it must have been made for, the nonce that was sent, and the time to judge by. */
+  /** Expectations of a presentation: whom it must have been made for, the nonce that was sent, and the time to judge by. */
   audience?: string;
   nonce?: string;
   nowSeconds?: number;
   payload?: Uint8Array;
   /** False for a reader who shows none of {@link VerifierReport.facts}: they are empty then. */
   wantsFacts?: false;
-  /** As {@link Trust.verifyPayload}. */
+  /** See {@link Trust.verifyPayload}. */
   verifyPayload?: VerifyEd25519 | undefined;
 }
 
@@ -260,7 +260,7 @@ async function checkLogAgain(
   return isSigned ? checkPostQuantum(checkpoint, trust) : [];
 }
 
-/** By the hash, which the log has of a hidden payload too. */
+/** Compares hashes, of which the log has a hidden payload's too. */
 function comparePayload({ payloadHash }: Receipt, payload: Uint8Array | undefined): VerifierCheck[] {
   if (payload === undefined) return [];
   const isSame = bytesEqual(payloadHash, sha256(payload));

@@ -4,7 +4,7 @@ import type { ApprovalMethod } from "#lib/protocol/statement/human-approval";
 import type { Warning, WarningCode } from "#lib/protocol/statement/warnings";
 import type { AttestationCheckName } from "./verify-statement";
 
-/** Whose question a warning answers, and the answer; null for what is no check's. */
+/** Check whose question a warning answers, and the answer; null for what is no check's. */
 export const warningRows: Record<
   WarningCode,
   { readonly check: AttestationCheckName; readonly answer: string } | null
@@ -41,7 +41,7 @@ export interface NeighbourReport {
   /** Null after erasure. */
   action: string | null;
   human_approval_method: string | null;
-  /** With the agent's own key, verified. */
+  /** True if signed with the agent's own key, and verified. */
   is_signed: boolean;
   /** ISO 8601 */
   recorded_at: string;
@@ -49,7 +49,8 @@ export interface NeighbourReport {
 
 export interface Habits {
   /**
-   * How many of the earlier reports whose action begins with the same word have a proven approval; null if most don't.
+   * Number of earlier reports, among those whose action begins with the same word, that have a proven approval; null if most
+   * don't.
    */
   approvals: { word: string; approved: number; of: number } | null;
   /** The last signed report before this one, and whether a later one is signed; null if no earlier one is. */
@@ -59,7 +60,7 @@ export interface Habits {
 const fewest = 3;
 const usualShare = 0.8;
 
-/** Where people approved this very request, and it is proven. */
+/** Checks that prove that people approved this very request. */
 const isByPeople: ReadonlySet<string> = new Set([
   "proof_of_personhood",
   "enrolled_proof_of_personhood",

@@ -16,7 +16,7 @@ import { applyPins, parseTrust, type VerifierTrust } from "#lib/verifier/checks/
 import type { Verdict } from "#lib/verifier/report/report";
 import { type CommandIo, fetchBytes } from "./io";
 
-/** As {@link usage} calls it. */
+/** Program name for {@link usage}. */
 export const verifierProgram = "node verify.mjs";
 
 export const usage = `usage: node verify.mjs <id | url | file | -> [options]
@@ -199,7 +199,7 @@ function readCommand(words: string[], isHelp: boolean): Command {
   return command;
 }
 
-/* Where the command line takes the receipt and the keys from. */
+/* Sources of the command line's receipt and keys. */
 
 export interface Source {
   text: string;
@@ -242,7 +242,7 @@ async function readUrl(io: CommandIo, args: Arguments, url: string, base?: strin
   const [, apiBase, apiId] = /^(.*)\/v1\/verify\/([^/]+)(?:\/[a-z-]+)?$/.exec(address) ?? [];
   const [, pageBase, pageId] = /^(.*)\/verify\/[^/]+\/([^/]+)$/.exec(address) ?? [];
   const isPage = apiId === undefined && pageId !== undefined;
-  // Such a proof doesn't say whose leaf it is.
+  // Proofs of this kind don't say whose leaf it is.
   const isProof = address.endsWith("/tlog-proof");
   const from = isPage ? `${pageBase}/v1/verify/${pageId}` : url;
   const text = decode(await fetchBytes(io, from, ownerHeaders(io, args)), from);
@@ -254,7 +254,7 @@ async function readUrl(io: CommandIo, args: Arguments, url: string, base?: strin
   };
 }
 
-/** Only when asked for: the address may be a stranger's. */
+/** Sends them only on request: the address may be a stranger's. */
 function ownerHeaders(io: CommandIo, { flags }: Arguments): Record<string, string> {
   if (!flags.has("as-owner")) return {};
   if (io.apiKey === undefined) throw new UsageError("--as-owner needs COUNTERSIGN_API_KEY");
@@ -266,7 +266,7 @@ export interface FoundTrust {
   /** Below it lie the checkpoint and tiles of the log that is open now. */
   logPrefix: string;
   note: string;
-  /** Every key that was needed came from the user. */
+  /** True if every key that was needed came from the user. */
   isPinned: boolean;
 }
 

@@ -26,21 +26,21 @@ export interface CommandIo {
   writeFile(path: string, text: string): Promise<void>;
   readStdin(): Promise<Uint8Array>;
   print(text: string): void;
-  /** To standard error: what a reader of the result must not get. */
+  /** Writes to standard error: what a reader of the result must not get. */
   tell(text: string): void;
   zip: ZipTools;
   /** The bytes of verify.mjs, if that is what runs; else null. */
   readProgram(): Promise<Uint8Array | null>;
-  /** Where there are threads. */
+  /** Set where there are threads. */
   openReaders?: OpenReaders;
-  /** To the terminal only; undefined if there is none. */
+  /** Writes to the terminal only; undefined if there is none. */
   progress: ((text: string) => void) | undefined;
   /** COUNTERSIGN_API_KEY */
   apiKey: string | undefined;
   nowSeconds(): number;
   /** The module of Cedar in this folder, which the user got from its makers: it runs as part of this program. */
   loadCedar?(folder: string): Promise<unknown>;
-  /** When the run ends, whatever is answered, by {@link nowSeconds}. */
+  /** End of the run, whatever is answered, by {@link nowSeconds}. */
   endsAt?: number;
 }
 

@@ -113,7 +113,8 @@ export const nodeIo: CommandIo = {
   // A call of a tool may wait for it (lib/client/cli/node-machine.ts).
   readFile: async (path) => new Uint8Array(readFileSync(path)),
   openFile: async (path) => {
-    // By a fifth instead of up to four times what is in use: a large file is read in parts, and its rest is garbage soon.
+    // Heap limit grows by a fifth instead of up to four times what is in use: a large file is read in parts, and its rest is
+    // garbage soon.
     setFlagsFromString("--heap-growing-percent=20");
     const fd = openSync(path, "r");
     return { ...readOpenFile(fd, fstatSync(fd).size), close: () => closeSync(fd) };
@@ -123,7 +124,7 @@ export const nodeIo: CommandIo = {
   readStdin,
   zip: {
     inflate: (bytes, maxBytes) => {
-      // In one piece: the size is stated.
+      // One buffer: the size is stated.
       const options = {
         maxOutputLength: Math.max(1, maxBytes),
         chunkSize: Math.max(64, maxBytes),
@@ -133,7 +134,7 @@ export const nodeIo: CommandIo = {
         buffer: Uint8Array;
         engine: { bytesWritten: number };
       };
-      // At the end of the stream zlib stops, and says nothing of what follows.
+      // zlib stops at the end of the stream, and says nothing of what follows.
       if (engine.bytesWritten !== bytes.length) throw new RangeError("bytes after the deflated ones");
       return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
     },

@@ -42,9 +42,9 @@ import { runChain, runMonitor, runProof, runRecord } from "./run-record";
 import { loadCedar, runReplay } from "./run-replay";
 
 const unreadable = 2;
-/** As the client's command line has it. */
+/** Exit code, same as the client's command line. */
 const unreachable = 7;
-/** With --fail-on-warnings, if no check failed. */
+/** Exit code with --fail-on-warnings, if no check failed. */
 const warned = 4;
 
 export async function runCommand(
@@ -121,7 +121,7 @@ async function runLogCheck(args: Arguments, given: CommandIo): Promise<number> {
     { remembered, isWhole: args.flags.has("all"), onProgress: showProgress(io) },
   );
   const ok = holds(checks);
-  // Only a checkpoint that extends the old one may take its place.
+  // Replaces the old checkpoint by one that extends it only.
   if (ok && file !== undefined) await io.writeFile(file, checkpoint);
   if (args.flags.has("json"))
     printJson(io, {

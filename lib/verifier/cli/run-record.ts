@@ -249,7 +249,7 @@ export async function runMonitor(args: Arguments, given: CommandIo): Promise<num
   return exitCodes[verdict];
 }
 
-/** Without a network: a chain may lead through instances that are gone. */
+/** Needs no network: a chain may lead through instances that are gone. */
 export async function runChain(args: Arguments, io: CommandIo): Promise<number> {
   const files = args.values.keys ?? [];
   if (files.length === 0) throw new UsageError("chain needs --keys FILE, one of each instance");

@@ -292,7 +292,7 @@ describe("verify.mjs monitor, record and proof", () => {
     const shown = await attest("forked-bot");
     files.set("shown.json", JSON.stringify(shown));
     files.set("hidden.json", JSON.stringify(await signTwice(shown)));
-    // Not counted yet, and no fault.
+    // Uncounted yet, which is no fault.
     expect((await record("forked-bot", ["shown.json"])).code).toBe(3);
     for (const receipts of [["hidden.json"], ["hidden.json", "shown.json"]]) {
       const { code, out } = await record("forked-bot", receipts);

@@ -70,11 +70,11 @@ export interface Remembered {
   checkpoint: string;
   statements: number;
   snapshot: RememberedSnapshot | null;
-  /** By the organization's id. */
+  /** Keyed by the organization's id. */
   rosters: Record<string, SeenRoster>;
 }
 
-/** From the file that was kept; throws UnreadableError for any other. */
+/** Parses the file that was kept; throws UnreadableError for any other. */
 export function parseRemembered(text: string): Remembered {
   const file = readObject(text);
   if (file["type"] !== MONITOR_TYPE) throw new UnreadableError("not a file that the monitor has kept");
@@ -190,7 +190,7 @@ function findShrunk(before: Uint8Array, now: Uint8Array): Uint8Array | null {
 }
 
 /*
- * Who may approve for an organization, as an outsider follows it: every change is a statement of the service in the log
+ * Roster of an organization, as an outsider follows it: every change is a statement of the service in the log
  * (lib/protocol/passkey/roster.ts), each names the one before, and the organization knows which it made.
  */
 
@@ -212,7 +212,7 @@ interface Change extends SeenRoster {
   changedAt: string;
 }
 
-/** In the order of the log; null for the place of one whose signature is not the service's. */
+/** Reads them in the order of the log; null for the place of one whose signature is not the service's. */
 function readChanges(
   all: readonly ListedStatement[],
   organization: string,
@@ -306,7 +306,7 @@ function keepProof(run: Run, file: JsonObject): void {
 /** The open log, and the remembered one if a new one was begun since. Null if the open one cannot be relied on. */
 async function checkLogs(run: Run): Promise<(OpenedLog & { path: string }) | null> {
   const { source, trust, before, checks } = run;
-  // Before the log, which then extends what they have seen.
+  // Read before the log, which then extends what they have seen.
   const witnesses = await source.readWitnesses();
   const open = await source.readLog();
   const opened = open && openLog(open, trust);
@@ -341,7 +341,7 @@ async function checkWitness(run: Run, log: OpenedLog, { name, note }: WitnessVie
   if (note !== undefined && found.status === "fail") await keepFork(run, note, log);
 }
 
-/** Those that are new, each by its leaf. The located ones of the open log are what evidence is made of. */
+/** Checks the new ones, each by its leaf. The located ones of the open log are what evidence is made of. */
 async function checkStatements(run: Run, log: OpenedLog, all: readonly ListedStatement[]): Promise<Outcome> {
   const from = run.before?.statements ?? 0;
   if (all.length < from) return fail("statement_not_logged", { number: from });

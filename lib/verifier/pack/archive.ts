@@ -43,7 +43,7 @@ export interface OpenPack {
   note(file: PackedFile): void;
   /** First file, of all that were noted, that is not as the manifest names it. */
   findChanged(): string | undefined;
-  /** All files but the manifest, in their order, as it names them. */
+  /** Lists all files but the manifest, in the order and under the names of the manifest. */
   listNamed(): PackedFile[];
   /** Notes all files that weren't. Throws {@link ZipError}. */
   noteOthers(): Promise<void>;
@@ -71,7 +71,7 @@ const required = (version: unknown) => [
 const isList = (value: JsonValue | undefined): value is JsonObject[] =>
   Array.isArray(value) && value.every(isJsonObject);
 
-/** By names and lengths, before a file is inflated: which is not the manifest's, or not one of a pack. */
+/** Finds, by names and lengths, before a file is inflated, one that is not the manifest's, or not one of a pack. */
 function findForeign(archive: ZipArchive, manifest: JsonObject): PackCheck | null {
   const { type, version } = manifest;
   const listed = manifest["files"];
@@ -113,7 +113,7 @@ async function openArchive(source: ByteSource, tools: ZipTools) {
   const foreign = findForeign(archive, manifest);
   if (foreign !== null) return { checks: [passed, foreign], pack: null };
   const { files: listed } = manifest;
-  // By the archive's own strings: one for both lists.
+  // Uses the archive's own strings: one for both lists.
   const named = new Map<string, JsonObject>(names.map((name) => [name, {}]));
   for (const one of isList(listed) ? listed : []) named.set(String(one["name"]), one);
   for (const [name, one] of named) if (one["name"] === name) one["name"] = name;

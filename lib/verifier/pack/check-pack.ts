@@ -74,9 +74,9 @@ export interface PackRequest {
   /** The program that runs, to compare the pack's with; null if it is another one. */
   program: Uint8Array | null;
   onProgress?: (done: number, total: number) => void;
-  /** With the reader's own copy, what rules decided is evaluated again. */
+  /** The reader's own copy, with which rules' decisions are evaluated again. */
   cedar?: Cedar;
-  /** By default entries are read one after the other. */
+  /** Default: entries are read one after the other. */
   openReaders?: OpenReaders;
   /** Takes the entries as the report has them, for a reader who shows them too. */
   onRows?: (rows: readonly PackRow[]) => void;
@@ -156,7 +156,7 @@ async function followRecord(
       readPage: async (from) => {
         const page = await watched.readJson(numberedFile("record", from));
         for (const { sequence, payloadHash } of readRecordPage(page).entries) {
-          // One array for both.
+          // Shares one array between both.
           const own = read.hashes.get(sequence);
           listed.set(sequence, own && bytesEqual(own, payloadHash) ? own : payloadHash);
         }
@@ -176,7 +176,7 @@ async function followRecord(
   const foreign = findForeign(read, listed);
   if (foreign !== undefined)
     return [...checks, packFault("record files", "entry_foreign", { file: `number ${foreign}` })];
-  // After a fault, what follows it is unread.
+  // Unread after a fault: everything that follows it.
   if (report.verdict === "invalid") return checks;
   // The sum is over the statements up to the snapshot, and a pack has those after it too.
   checks.push(grounds.judge(await readStatementList({ readStatements }), trust));
@@ -531,7 +531,7 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   }
   const log = await pack.readJson(packFiles.log);
   const counted = agents.flatMap(({ facts }) => facts.record.counted?.at ?? []);
-  // After a fault, the statements may be unreadable too.
+  // Statements may be unreadable after a fault, too.
   if (found.some(({ checks }) => checks.some(({ status }) => status === "fail"))) shownOf.clear();
   return judge(
     [

@@ -161,7 +161,7 @@ export function checkAgent({ before, after, entries }: ReadPack, slug: string, i
     : packGap("agent", "agent_unnamed");
 }
 
-/** Within it, requests that come at once may be recorded in another order than they came. */
+/** Milliseconds within which concurrent requests may be recorded in another order than they came. */
 const disorderMs = 60_000;
 
 function findPadding(entries: readonly PackMark[], { from, to }: PackPeriod): PackMark | undefined {
@@ -179,8 +179,9 @@ function findMisplaced({ before, after }: ReadPack, { from, to }: PackPeriod): P
 }
 
 /**
- * Every number from the first to the last, the entries just outside are of other times, and where none comes after, a
- * signed count that was made later ends with the last. `isCounted`: the count of the facts is the service's own.
+ * Checks that every number from the first to the last is there, that the entries just outside are of other times, and, where
+ * none comes after, that a signed count that was made later ends with the last. `isCounted`: the count of the facts is the
+ * service's own.
  */
 export function checkPeriod(read: ReadPack, facts: PackFacts, isCounted: boolean): PackCheck {
   const { before, after, entries } = read;
@@ -207,7 +208,7 @@ export function checkPeriod(read: ReadPack, facts: PackFacts, isCounted: boolean
   );
 }
 
-/* All checkpoints in an evidence pack: each signed by its log, and each log the same, only larger. */
+/* Checks all checkpoints in an evidence pack: each signed by its log, and each log the same, only larger. */
 
 /** `add` answers the fault of the first checkpoint in a file that is none of this log. */
 export function createCheckpointList(trust: VerifierTrust) {

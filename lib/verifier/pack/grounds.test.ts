@@ -18,7 +18,7 @@ const origin = "countersign.example/log";
 const keys = [{ keyId: testKeyId, publicKey: testPublicKey, validFromIndex: 0, validToIndex: null }];
 const trust = { keys, logKeys: [], zkKeys: [], revokedZkKeys: [] };
 
-/** By the service, whose key's seed is 7. */
+/** Signed by the service, whose key's seed is 7. */
 async function list(payload: Uint8Array, logIndex = 3, seed = 7): Promise<ListedStatement> {
   const { signature, envelopeSignature } = await signStatement(signerOf(seed), payload);
   return { payload, signature, envelopeSignature, keyId: testKeyId, kind: "", logOrigin: origin, logIndex };

@@ -86,7 +86,7 @@ const contentFields = [
 const hasOne = (json: JsonObject, names: readonly string[]) =>
   names.some((name) => (json[name] ?? null) !== null);
 
-/** After erasure nothing but the leaf says that there was a decision, and nothing is shown. A change is never erased. */
+/** Checks an erased decision: nothing but the leaf says that there was one, and nothing is shown. A change is never erased. */
 function checkErased(json: JsonObject, payloadHash: Uint8Array, trust: VerifierTrust): CheckedEntry {
   if (json["type"] !== DECISION_FILE_TYPE || hasOne(json, [...contentFields, "reason"]))
     return wrong("the payload that was signed is not in the file");
@@ -130,7 +130,7 @@ async function findMismatch(
   const { log: _log, ...signed } = authorization;
   if (canonicalHash(signed) !== decision.authorization_hash)
     return "the authorization is not that of this decision";
-  // With rules beside it, rules.ts compares it.
+  // Compared by rules.ts if rules are beside it.
   const { decided_by: by = null, rules = null } = json;
   if (by !== null && rules === null && canonicalJson(by) !== canonicalJson(signed["decided_by"] ?? null))
     return "decided_by is not the one that was signed";
@@ -267,14 +267,14 @@ export interface ReadFile {
   found: EntryFindings | { problem: string };
 }
 
-/** Some files of a pack, with the report's rows for those that hold. */
+/** Part of a pack's files, with the report's rows for those that hold. */
 export interface ReadPart {
   files: ReadFile[];
   tally: PackTally;
   rows: PackRow[];
 }
 
-/** How the report has the entries; `withRows`: for a reader who shows them too. */
+/** Style of the report's entries; `withRows`: for a reader who shows them too. */
 export type ReadStyle = RowStyle & { withRows: boolean };
 
 /** Stands for a part of the report, to compare it with the pack's. */
@@ -320,7 +320,7 @@ export interface EntryReaders {
 /** Readers of the entries of one archive, with whatever threads there are. */
 export type OpenReaders = (source: ByteSource, trust: VerifierTrust, entries: number) => EntryReaders;
 
-/** So few that a fault ends the run soon, and so many that a message costs little. */
+/** Size of a part: so few files that a fault ends the run soon, and so many that a message costs little. */
 const filesPerPart = 64;
 
 const cutInParts = (files: readonly PlacedFile[]) =>
@@ -328,7 +328,7 @@ const cutInParts = (files: readonly PlacedFile[]) =>
     files.slice(i * filesPerPart, (i + 1) * filesPerPart),
   );
 
-/** One after the other, here. */
+/** Reads one after the other, in this thread. */
 export const readHere =
   (tools: ZipTools): OpenReaders =>
   (source, trust) => {
@@ -368,7 +368,7 @@ export function askThread<Request, Answer>(
     },
     ask: (request) => {
       const found = new Promise<Answer>((resolve, reject) => waiting.push({ resolve, reject }));
-      // It is awaited in its turn, or not at all after a fault.
+      // Awaited in its turn, or not at all after a fault.
       found.catch(() => undefined);
       send(request);
       return found;
@@ -377,7 +377,7 @@ export function askThread<Request, Answer>(
   };
 }
 
-/** So many entries are read in the time that a thread takes to start. */
+/** Number of entries that are read in the time that a thread takes to start. */
 export const entriesPerThread = 250;
 const partsPerThread = 2;
 /** Parts that are read before their turn, or wait to be. */
@@ -447,7 +447,7 @@ export const readInThreads =
 /** Keys, signatures and messages in turn → whether all signatures hold. */
 export type SignatureThread = Thread<JoinedBytes, boolean>;
 
-/** So many parts wait for the thread before this one verifies too. */
+/** Number of parts that wait for the thread before this one verifies too. */
 const partsUnverified = 4;
 const maxDeferredBytes = 64 * 1024;
 
@@ -484,7 +484,7 @@ export const readWithVerifier =
             return true;
           };
           const read = await readPart(part, style, defer);
-          // With a reader of its own, which knows no notes of what was wrong.
+          // Uses a reader of its own, which knows no notes of what was wrong.
           const again = () => createPartReader(source, tools, trust)(part, style);
           const whole = verifyLater(read, signed, again);
           // A failure is met in its turn.

@@ -198,7 +198,7 @@ export function readStanding(
   return { file, request, derivation: json["derivation"] ?? null };
 }
 
-/** Its approval, which the log has, has the hash. */
+/** Hash of the approval, which the log has. */
 const describeStanding = ({ file, request, derivation }: NonNullable<StandingFacts>): Derived => ({
   ...{ file, derivation, made: request, what: () => `standing approval ${request.request_id}` },
   isLogged: (hash) => request.grant?.derived?.derivation === hash,

@@ -45,7 +45,7 @@ interface Count {
 export interface UseFacts {
   file: string;
   number: number;
-  /** Nobody can read it: it may be a use (`"use"`), or is none (`"other"`). */
+  /** Set if nobody can read it: it may be a use (`"use"`), or is none (`"other"`). */
   unread: "use" | "other" | null;
   /** The request whose approval this change takes back, when, and the request's id as the file has it. */
   revoked: { hash: string; at: string; id: JsonValue | undefined } | null;
@@ -54,7 +54,7 @@ export interface UseFacts {
   object: HumanAuthorization | null;
   /** Undefined but for an attestation with content. */
   timestamp: string | undefined;
-  /** Since when a run had it, if the service says that it was stopped after. */
+  /** Time at which a run claimed it, if the service says that it was stopped after. */
   claimedAt: string | undefined;
 }
 
@@ -63,7 +63,7 @@ export interface UseList {
   judge(): PackCheck;
 }
 
-/** As decisions name it: without its log entry. */
+/** Hash in decisions: without the log entry. */
 const hashAuthorization = ({ log: _log, ...object }: HumanAuthorization) =>
   canonicalHash(object as unknown as JsonObject);
 
@@ -89,8 +89,8 @@ function findBeyond({ object, by }: Use, { object: grant, terms }: Grant): strin
 }
 
 /**
- * Why the number or the sum of a use can't follow those before it. `kept`: of them, those that were attested. `unread`: how
- * many decisions in between have no content, each perhaps another use.
+ * Finds why the number or the sum of a use can't follow those before it. `kept`: of them, those that were attested. `unread`:
+ * how many decisions in between have no content, each perhaps another use.
  */
 function findBreak(
   { by, object }: Use,
@@ -153,7 +153,7 @@ export function readUse(entry: PackEntry, json: JsonObject): UseFacts | null {
 export function createUseList(): UseList {
   const grants = new Map<string, Grant>();
   const uses = new Map<string, Use[]>();
-  /** Each approval backs one attestation at most: the hash of its request → that one. */
+  /** Hash of an approval's request → the one attestation that it backs at most. */
   const attested = new Map<string, Attested>();
   /** Request hash → the change that took its approval back. */
   const revoked = new Map<string, Revocation>();
@@ -194,7 +194,7 @@ export function createUseList(): UseList {
 
   function judgeGrant(grant: Grant | undefined, all: readonly Use[]): PackCheck | null {
     const kept: Count = { uses: 0, spent: 0n };
-    // All uses of a standing approval come after it in the record.
+    // Uses of a standing approval all come after it in the record.
     let before: Count | null = grant ? { uses: 0, spent: 0n } : null;
     let last = grant?.number ?? 0;
     for (const use of [...all].sort((a, b) => a.number - b.number)) {

@@ -29,7 +29,7 @@ export interface Said {
   number: number;
   /** Null for other entries, and for an attestation without content. */
   predicate: SaidPredicate | null;
-  /** Since when the agent is frozen, or null if it goes on; undefined if nothing about it was changed. */
+  /** Time of the freeze, or null if it goes on; undefined if nothing about it was changed. */
   frozen: string | null | undefined;
   isApproval: boolean;
   /** Hash of the request that was cancelled here, or that the one approved here changes; null for another entry. */
@@ -124,7 +124,7 @@ interface Known {
   replacing: Map<number, { by: number; hash: string }>;
 }
 
-/** As far as the clocks of a service's processes may differ. */
+/** Milliseconds by which the clocks of a service's processes may differ. */
 const slackMs = 2_000;
 
 /** 1.0.0 didn't say that an agent was frozen if its slug was claimed and frozen while an attestation of it waited. */
@@ -146,7 +146,7 @@ function followAmendment(known: Known, said: Said): PackCheck | null {
   if (isErased) known.isWhole = false;
   const named = known.replacing.get(number);
   known.replacing.delete(number);
-  // It may have been erased while the pack was made.
+  // Erasure may have happened while the pack was made.
   if (named !== undefined && !isErased && named.hash !== changes) return otherThanNamed(named.by, number);
   if (cancelled !== null && known.amended.has(cancelled))
     return packFault("verdicts", "amended_open", { number });

@@ -38,13 +38,13 @@ export interface VerifierReport {
   statedWarnings: WarningCode[];
   /** Values that a valid presentation, or the good public proof of a hidden payload, discloses; else empty. */
   disclosed: { name: string; value: JsonValue }[];
-  /** When it was made, as others vouch for it, as far as this verifier trusts them; null for what is no record. */
+  /** Bounds of its time that others vouch for and this verifier trusts; null for what is no record. */
   madeAfter: TimeBound | null;
   madeBefore: TimeBound | null;
-  /** For whom a valid presentation was made. */
+  /** Header of a valid presentation: for whom it was made. */
   presentationHeader: PresentationHeader | null;
   authorization: AuthorizationReport | null;
-  /** How much, what, who decided, when, in words; only of a record or an approval of which nothing failed. */
+  /** Amount, action, deciders and time in words; only of a record or an approval of which nothing failed. */
   facts: Fact[];
   isTest: boolean;
   /** Claim of the file about itself; never believed. Null if it says nothing. */
@@ -109,7 +109,7 @@ export function wordsFor(report: VerifierReport): { title: string; sentence: str
 const toShown = (bound: TimeBound | null) =>
   bound && { at: new Date(bound.timeMs).toISOString(), by: bound.by };
 
-/** When it was made, as far as others vouch for it. */
+/** Words for its time, as far as others vouch for it. */
 export function wordsForTime({ madeAfter, madeBefore }: VerifierReport): string {
   return describeBounds(toShown(madeAfter), toShown(madeBefore));
 }

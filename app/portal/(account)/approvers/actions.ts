@@ -1,5 +1,5 @@
 "use server";
-/** Who is notified of the organization's requests. */
+/** Chooses who is notified of the organization's requests. */
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import {

@@ -1,5 +1,8 @@
 "use server";
-/** Which emails a person gets, and who is their deputy. The form names the organization or the approver, who need not belong to it. */
+/**
+ * Settings of one person: which emails they get, and their deputy. The form names the organization or the approver, to which
+ * the person need not belong.
+ */
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { deputyForm, endDeputyForm, noticeForm } from "#lib/api/schemas/portal";

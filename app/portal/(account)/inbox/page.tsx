@@ -38,7 +38,7 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-/** For each organization that the person approves for. */
+/** Lists each organization that the person approves for. */
 async function Passkeys({ context, person }: { readonly context: Context; readonly person: UserPrincipal }) {
   const own = await listOwnApprovers(context, person);
   if (own.length === 0) return null;

@@ -1,6 +1,6 @@
 /**
- * Where the mailed link leads. Opening it changes nothing, however often and by whatever program: only the
- * button's POST signs in.
+ * The mailed link leads here. Opening it changes nothing, however often and by whatever program: only the button's POST signs
+ * in.
  */
 import type { Metadata } from "next";
 import { Button } from "#components/ui/button";
@@ -9,7 +9,7 @@ import { safePortalPath } from "#lib/server/pages/session";
 
 export const metadata: Metadata = {
   title: "Finish signing in",
-  // Not "no-referrer": under it browsers send `Origin: null` with the form, and the POST would be refused.
+  // Avoids "no-referrer": under it browsers send `Origin: null` with the form, and the POST would be refused.
   referrer: "same-origin",
   robots: { index: false, follow: false },
 };

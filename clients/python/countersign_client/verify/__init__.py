@@ -67,7 +67,7 @@ class Report:
     made_before: Bound | None = None
     authorization_grade: str | None = None
     facts: list[Fact] = field(default_factory=list[Fact])
-    """How much, what, who decided, when, in words; empty if a check failed."""
+    """Amount, action, deciders and time in words; empty if a check failed."""
     claimed: bool | None = None
     """Claim of the file about itself; never believed."""
     pinned: bool = False
@@ -152,7 +152,7 @@ def _check_log_again(checkpoint: str, checks: list[Check], trust: Trust) -> list
 
 
 def _compare_payload(subject: Subject, payload: bytes | None) -> list[Check]:
-    """By the hash, which the log has of a hidden payload too."""
+    """Compares hashes, of which the log has a hidden payload's too."""
     if payload is None:
         return []
     is_same = subject.receipt.payload_hash == sha256(payload)

@@ -100,7 +100,7 @@ def _find_membership_fault(roster: JsonObject, groups: Json) -> Check | None:
 
 
 def check_quorum(request: JsonObject, kind: Json, passkeys: list[JsonObject]) -> Check:
-    """Whom the request wanted, each person once and for one group; the requester only if that was allowed."""
+    """Checks that the required people approved, each once and for one group; the requester only if that was allowed."""
     required = cast("list[JsonObject]", request["required_approvers"])
     if not required:
         return skip("no_group_required")
@@ -125,7 +125,7 @@ def check_quorum(request: JsonObject, kind: Json, passkeys: list[JsonObject]) ->
 
 
 def _fill_places(wanted: list[tuple[str, int]], people: list[set[str]]) -> list[int]:
-    """How many of each group's places the people fill together at most: an augmenting path for each person (Kuhn)."""
+    """Most places of each group that the people can fill together: an augmenting path for each person (Kuhn)."""
     places = [index for index, (_, count) in enumerate(wanted) for _ in range(count)]
     holders: dict[int, int] = {}
 

@@ -31,7 +31,7 @@ class GroupDecision:
 
     @property
     def week(self) -> str:
-        """Its Monday; 1970 began on a Thursday."""
+        """Monday of the week; 1970 began on a Thursday."""
         time = parse_time(self.at)
         return to_iso(time - (time - 4 * _DAY_MS) % (7 * _DAY_MS))[:10]
 

@@ -400,7 +400,7 @@ def _check_record(subject: Subject) -> Check:
         return fail("record_broken", number=sequence + 1)
     if action is None:
         return subject.without_payload()
-    # How many come after it is the service's word alone.
+    # Later ones, if any, are known by the service's word alone.
     return passed(f"number {sequence} in the agent's record")
 
 

@@ -113,7 +113,7 @@ def receipt_of(bundle: Bundle) -> Receipt:
 def check_hints(
     bundle: Bundle, receipt: Receipt, action: Action | None, trust: Trust, log_key: VerifierKey, asked: str | None, now: int
 ) -> tuple[Check, list[str]]:
-    """Which key and which log to look for, and when the log took it in, which nothing signs. And what is unproven."""
+    """Key and log to look for, the time at which the log took it in, which nothing signs, and what is unproven."""
     key = trust.find(receipt.key_id)
     fits = (
         key is not None

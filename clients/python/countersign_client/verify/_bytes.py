@@ -68,6 +68,6 @@ _FIELD_ORDER = 21888242871839275222246405745257275088548364400416034343698204186
 
 
 def parse_field_element(text: str) -> int | None:
-    """As parse_word, and below the order of BN254's field: n and n + r would be two names for one human."""
+    """Like parse_word, and below the order of BN254's field: n and n + r would be two names for one human."""
     value = parse_word(text)
     return value if value is not None and value < _FIELD_ORDER else None

@@ -18,7 +18,7 @@ def key_id_of(public_key: bytes) -> str:
 
 
 def dsse_key_id(public_key: bytes) -> str:
-    """As ``ssh-keygen -lf`` prints it."""
+    """Fingerprint in the form of ``ssh-keygen -lf``."""
     kind = b"ssh-ed25519"
     wire = len(kind).to_bytes(4, "big") + kind + len(public_key).to_bytes(4, "big") + public_key
     return f"SHA256:{base64_encode(sha256(wire)).rstrip('=')}"

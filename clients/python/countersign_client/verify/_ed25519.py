@@ -35,7 +35,7 @@ def _is_torsion_free(encoded: bytes) -> bool:
 
 @lru_cache(maxsize=1024)
 def find_key_fault(public_key: bytes) -> str | None:
-    """Why a public key lets signatures be ambiguous; None if it is fit."""
+    """Reason why a public key lets signatures be ambiguous; None if it is fit."""
     if len(public_key) != 32:
         return "an Ed25519 public key has 32 bytes"
     point = _decode(public_key)

@@ -152,7 +152,7 @@ class Witnessed:
 
 
 def read_cosigners(note: str, witnesses: Sequence[VerifierKey]) -> list[Witnessed] | None:
-    """Who cosigned the note, and when. None if one of these witnesses' lines does not verify, or the note is none."""
+    """Cosigners of the note and their times. None if one of these witnesses' lines does not verify, or it is no note."""
     try:
         parsed = parse_note(note)
         named = [key for key in witnesses if parsed.signatures_of(key)]

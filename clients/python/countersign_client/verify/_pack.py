@@ -187,7 +187,7 @@ class _Entries:
 
 
 def _list_files(pack: Pack) -> list[str]:
-    """Those beside the period come first."""
+    """Puts those beside the period first."""
     inside = sorted([*pack.names_in("attestations"), *pack.names_in("decisions")], key=lambda name: name.split("/")[1])
     return [name for name in ("before.json", "after.json", "newest.json") if name in pack.files] + inside
 

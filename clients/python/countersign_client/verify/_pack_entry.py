@@ -57,7 +57,7 @@ class Checked:
     problem: str | None
     payload_hash: bytes = b""
     held: Held | None = None
-    """Its signed place, if its content is there."""
+    """Signed place, if the content is there."""
     not_done: frozenset[str] = frozenset()
     """Reasons of checks that only verify.mjs does."""
 

@@ -47,7 +47,7 @@ class Pack:
 
     archive: bytes
     files: Mapping[str, Packed]
-    """By their names without the agent's folder."""
+    """Keyed by names without the agent's folder."""
     manifest: JsonObject
     described: list[JsonObject] = field(default_factory=list[JsonObject])
     """Every other file as the manifest has to name it, in order."""
@@ -93,7 +93,7 @@ def parse_file(name: str, content: bytes) -> JsonObject:
 
 
 def _find_foreign(files: Mapping[str, Packed], manifest: JsonObject) -> Check | None:
-    """By names and lengths, before a file is inflated."""
+    """Compares names and lengths, before a file is inflated."""
     version, listed = manifest.get("version"), manifest.get("files")
     is_known = manifest.get("type") == "countersign-evidence-pack" and version in (1, 2) and not isinstance(version, bool)
     if not is_known or not is_list(listed) or not all(map(is_object, listed)):
@@ -108,7 +108,7 @@ def _find_foreign(files: Mapping[str, Packed], manifest: JsonObject) -> Check | 
     folders = {own[0] for name in files if (own := _FOLDER.match(name))}
 
     def is_stray(name: str) -> bool:
-        """It belongs to none of the agents, or packs of version 1 don't have it."""
+        """True if it belongs to none of the agents, or packs of version 1 don't have it."""
         is_misplaced = _OWN.fullmatch(name) is not None or (len(folders) == 1 and name.startswith("agents/"))
         return (bool(folders) and is_misplaced) or (version == 1 and (bool(folders) or name in _SINCE_2))
 
@@ -169,7 +169,7 @@ class Facts:
 
 
 def _read_counted(page: JsonObject) -> JsonObject | None:
-    """By the newest snapshot, as the record shows it: not checked here."""
+    """Reads the newest snapshot, as the record shows it: unchecked here."""
     snapshot = page.get("snapshot")
     statement = snapshot.get("statement") if is_object(snapshot) else None
     payload = statement.get("payload") if is_object(statement) else None
@@ -255,7 +255,7 @@ def describe_pack(
 
 
 def _write(manifest: JsonObject, files: Sequence[JsonObject]) -> str:
-    """As JSON, with the files, which are most of it, by the encoder in C: Python's own, which indents, takes ten times as long."""
+    """Encodes JSON, with the files, which are most of it, by the encoder in C: Python's own, which indents, takes ten times as long."""
     encode = json.JSONEncoder(ensure_ascii=False, separators=(",\n      ", ": ")).encode
     listed = ",\n".join(f"    {{\n      {encode(one)[1:-1]}\n    }}" for one in files)
     text = json.dumps({**manifest, "files": []}, indent=2, ensure_ascii=False)

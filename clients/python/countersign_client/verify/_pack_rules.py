@@ -220,7 +220,7 @@ class Ground:
     number: int
     what: str
     name: tuple[str, str]
-    """Whose, by a hash, and which, by its own."""
+    """Owner, by a hash, and rules, by theirs."""
     origin: Json
     index: Json
 
@@ -260,7 +260,7 @@ def _parse_roster(statement: JsonObject, predicate: JsonObject) -> tuple[str, st
 
 
 def _name_statement(payload: bytes) -> tuple[str, str] | None:
-    """Whose roster or enforced rules a statement logs, and which."""
+    """Roster or enforced rules that a statement logs, and their owner."""
     statement = parse_canonical(payload) or {}
     predicate, kind = statement.get("predicate"), statement.get("predicateType")
     if not is_object(predicate):

@@ -16,7 +16,7 @@ from ._pack_entry import CHANGE_FILE, Entry, authorization_of, changed_into_of
 from ._statement import Action, parse_action, parse_change, parse_decision
 
 _SLACK_MS = 2_000
-"""As far as the clocks of a service's processes may differ."""
+"""Time by which the clocks of a service's processes may differ."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _follow(known: _Known, one: Said) -> Check | None:
     is_open, named = _is_amended_open(known, one), known.replacing.pop(number, None)
     if one.cancelled is not None and one.changed_into is not None and not is_open:
         known.replacing[one.changed_into] = (number, one.cancelled)
-    # It may have been erased while the pack was made.
+    # Erasure may have happened while the pack was made.
     if named is not None and not one.is_erased and named[1] != one.changes:
         return fail("changed_into_other", number=named[0], other=number)
     if is_open:

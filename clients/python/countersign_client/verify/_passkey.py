@@ -36,7 +36,7 @@ _COORDINATE_BYTES = 32
 class ExpectedAssertion:
     challenge: bytes
     origin: str
-    """As browsers write it: no path, no standard port."""
+    """Origin in browsers' form: no path, no standard port."""
     rp_id: str
 
 

@@ -10,7 +10,7 @@ from ..errors import UnreadableError
 from ._bytes import base64_decode, hex_decode
 
 
-# As for verify.mjs.
+# Same limits as verify.mjs.
 MAX_CHARACTERS = 128 * 1024 * 1024
 
 

@@ -1,4 +1,4 @@
-"""Why a check did not pass, in words. Made from the TypeScript verifier's own by .ci/python-types.mjs: don't edit."""
+"""Reasons why a check did not pass, in words. Made from the TypeScript verifier's own by .ci/python-types.mjs: don't edit."""
 
 from __future__ import annotations
 

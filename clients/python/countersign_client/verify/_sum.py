@@ -24,7 +24,7 @@ _OF_SERVICE = (KEY_EVENT, EPOCH, AGENT_HEADS, RULESET, ROSTER, PLANTED_REQUESTS)
 class Listed:
     statement: Statement
     kind: str
-    """Its predicate type, if it is a known one, by the signed bytes."""
+    """Predicate type, if it is a known one, by the signed bytes."""
     origin: str
     index: int
 
@@ -68,7 +68,7 @@ def read_statement_list(
 
 
 def _held_before(listed: Listed) -> int | None:
-    """How many leaves a closed log had, by the statement that began the next one; None if it doesn't say."""
+    """Number of leaves of a closed log, by the statement that began the next one; None if it doesn't say."""
     if listed.kind != EPOCH:
         return 0
     predicate = (parse_canonical(listed.statement.payload) or {}).get("predicate")
@@ -77,7 +77,7 @@ def _held_before(listed: Listed) -> int | None:
 
 
 def _below(found: Sequence[Listed], heads: JsonObject) -> list[Listed]:
-    """Those of earlier logs, and of the snapshot's own below its size."""
+    """Selects those of earlier logs, and of the snapshot's own below its size."""
     origin, size = heads["log_origin"], require_index(heads, "covers_size")
     begin = next((at for at, one in enumerate(found) if one.origin == origin), 0)
     return [one for at, one in enumerate(found) if (one.index < size if one.origin == origin else at < begin)]

@@ -23,7 +23,7 @@ from ._receipt import Anchor, LogEvidence, TimeEvidence
 from ._statement import Action
 
 _SLACK_MS = 2_000
-"""How far the clocks of honest machines may be apart; witnesses' times are whole seconds."""
+"""Time by which the clocks of honest machines may differ; witnesses' times are whole seconds."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def check_not_after(
 def _read_anchor(
     anchor: Anchor, log: LogEvidence, witnesses: Sequence[VerifierKey], log_key: VerifierKey
 ) -> list[Witnessed] | Check:
-    """Who saw the leaf under this checkpoint, and when; or what is wrong with it."""
+    """Witnesses of the leaf under this checkpoint and their times; or what is wrong with it."""
     signed = verify_checkpoint(anchor.checkpoint, log_key)
     if isinstance(signed, Check):
         return signed

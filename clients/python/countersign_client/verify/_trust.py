@@ -1,4 +1,4 @@
-"""Whom the verifier trusts: the keys of GET /v1/pubkey, fetched or kept in a file, or keys that the user pins.
+"""Trust of the verifier: the keys of GET /v1/pubkey, fetched or kept in a file, or keys that the user pins.
 
 Pinning means that the key reached the verifier another way, or earlier, than the receipt. Keys that the same server
 sends along with the receipt only show that the server agrees with itself.

@@ -28,7 +28,7 @@ WARNINGS = {
 """In one order."""
 
 SIGNED_WARNINGS = tuple(WARNINGS)[:9]
-"""Those that follow from the signed bytes, so that a list beside them must name exactly these."""
+"""Warnings that follow from the signed bytes, so that a list beside them must name exactly these."""
 
 
 @dataclass(frozen=True)

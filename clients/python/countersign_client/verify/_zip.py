@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9][A-Za-z0-9_-]*)*
 
 
 class ArchiveError(UnreadableError):
-    """It isn't an archive of the service, or a file isn't in it."""
+    """Raised for what is no archive of the service, or lacks a file."""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
-    # As verify.mjs has it: a record says so itself.
+    # Same as verify.mjs: a record says so itself.
     word = given.pop(0) if given[:1] in (["record"], ["pack"], ["chain"]) else ""
     args = _parser().parse_args(given)
     try:

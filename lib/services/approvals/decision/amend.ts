@@ -310,7 +310,7 @@ async function readWanted(
   return { row, old, changed, actor: by, approver };
 }
 
-/** Whoever changes only something else has overlooked what is wrong. */
+/** Judges a correction: one that changes only something else has overlooked what is wrong. */
 function judgeCorrection({ fact }: Planted, { old, row, changed }: Wanted): PlantedOutcome {
   const context = parseContext(row);
   const payee = findPayee(context);
@@ -345,7 +345,7 @@ export async function amendAuthorization(
     }
     const asked = { agent_slug: wanted.old.agent_slug, amount: wanted.changed.amount };
     try {
-      // Before the locks, so that the rules' answer is remembered when they are held.
+      // Read before the locks, so that the rules' answer is cached when they are held.
       const standing = await readStanding(context.database.db, organizationId, asked);
       await judgeChange(context, context.database.db, wanted, standing);
       const request_id = await submit(context, wanted);

@@ -22,8 +22,8 @@ export function secretCode(context: Context, requestId: string): string {
 }
 
 /**
- * Without `require_code` it follows from the request, so that the browser computes it from what it shows. With it, a
- * request that an approver changed keeps the code that its operator has.
+ * Derives the code. Without `require_code` it follows from the request, so that the browser computes it from what it shows.
+ * With it, a request that an approver changed keeps the code that its operator has.
  */
 export function deriveCode(
   context: Context,
@@ -47,8 +47,8 @@ function isSameCode(expected: string, given: string): boolean {
 }
 
 /**
- * How many wrong codes there are now, this one included; null if it is right. One at a time, under the row's lock.
- * `isStill`: what the request must still be, if what follows doesn't ask.
+ * Counts wrong codes, this one included; null if it is right. One at a time, under the row's lock. `isStill`: what the request
+ * must still be, if what follows doesn't check.
  */
 async function judgeCode(
   context: Context,

@@ -140,7 +140,7 @@ export async function findApprovable(context: Context, requestId: string): Promi
   return row;
 }
 
-/** Nothing of who decided, or what they said, is stored. */
+/** Stores nothing of who decided, or what they said. */
 export async function endPlanted(
   context: Context,
   { id }: AuthorizationRow,
@@ -167,7 +167,7 @@ async function deny(
 
 export const undecided = { decidedBy: null, deniedBy: null, denialReason: null, approved: null };
 
-/** Without `lockAndRecheckKey`, it is the service that cancels. */
+/** Cancels; without `lockAndRecheckKey`, as the service. */
 export async function cancel(
   context: Context,
   row: AuthorizationRow,
@@ -191,7 +191,7 @@ export async function findDecidable(
   return { row, actor };
 }
 
-/** In the audit log. */
+/** Names the actor in the audit log. */
 export const nameActor = ({ approver_id, deputy_for }: Pick<PasskeyApproval, "approver_id" | "deputy_for">) =>
   `approver ${approver_id}${deputy_for === undefined ? "" : ` deputy_for ${deputy_for}`}`;
 
@@ -216,7 +216,7 @@ export async function denyAuthorization(
   await deny(context, row, approver, reason, enrolled);
 }
 
-/** Only its own organization's: any other id is one that does not exist. */
+/** Finds a request of the caller's organization: any other id is 404. */
 export async function findOwn(
   context: Context,
   requestId: string,
@@ -367,7 +367,7 @@ async function tryAccept(
   ip: string | null,
 ): Promise<void> {
   const { db } = context.database;
-  // Before the request: what a decision counted is never seen beside a request that looks open.
+  // Read before the request: what a decision counted is never seen beside a request that looks open.
   const present = await readApprovals(db, requestId);
   const row = await findApprovable(context, requestId);
   if (row.planted) return endPlanted(context, row, "approved", person.approver?.enrolled ?? null);

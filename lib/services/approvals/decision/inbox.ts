@@ -141,7 +141,7 @@ const readDeputyships = async (executor: Executor, row: AuthorizationRow) =>
       )
     : [];
 
-/** In an erased request the counts are gone, and with them the reason. */
+/** Erased requests have no counts, and with them no reason. */
 const explainFor = (row: AuthorizationRow) =>
   row.context === null ? null : (parseRuleDecision(row)?.explanation ?? null);
 
@@ -198,7 +198,7 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
   };
 }
 
-/** Nothing while it waits. */
+/** Null while it is pending. */
 function describePlanted({ planted, status }: AuthorizationRow): ApprovalView["planted"] {
   if (!planted || status === "pending") return null;
   return { outcome: planted.outcome ?? "expired", mistake: sayMistake(planted) };
@@ -216,7 +216,7 @@ export interface InboxQuery extends ListQuery {
   isWaiting: boolean;
 }
 
-/** From then on a request is marked: who wants to decide should do it now. */
+/** Time left from which on a request is marked as urgent. */
 const soonMs = 10 * 60_000;
 
 function isFor(
@@ -244,7 +244,7 @@ const isPlantedOpen = and(
   isNotNull(plantedRequests.created_at),
 );
 
-/** After the cursor, in the list's order, as rows like the others. */
+/** Reads those after the cursor, in the list's order, as rows like the others. */
 async function readPlantedRows(context: Context, user: UserPrincipal, query: InboxQuery) {
   if (!query.isWaiting) return [];
   const found = await context.database.db
@@ -360,7 +360,7 @@ async function readOwnGroups(
   };
 }
 
-/** Those of the requests that a key of the person's asks for, whether or not they were an approver at that time. */
+/** Finds requests that a key of the person's asks for, whether or not they were an approver at that time. */
 async function findOwnAsked({ database: { db } }: Context, user: UserPrincipal, rows: readonly InboxRow[]) {
   const ids = rows.map(({ request_id }) => request_id);
   const findAsked = (table: ShownTable) =>
@@ -377,8 +377,8 @@ type InboxRow = Awaited<ReturnType<typeof listInbox>>["rows"][number];
 type OwnGroups = Awaited<ReturnType<typeof readOwnGroups>>;
 
 /**
- * In whose right the person's approval would count: they didn't ask or approve, and a place of their groups is free, which
- * whoever changed the request has. Null if it wouldn't.
+ * Finds the right in which the person's approval would count: they didn't ask or approve, and a place of their groups is free,
+ * which whoever changed the request has. Null if it wouldn't.
  */
 async function findRight(
   { database: { db } }: Context,
@@ -407,7 +407,7 @@ async function findRight(
 interface Decidable {
   token: string;
   view: ApprovalView;
-  /** Those in whose place the person decides it; none by their own right. */
+  /** Names of the people for whom the person decides it; empty by their own right. */
   asDeputyOf: string[];
   /** Equal for requests that a table may show together. */
   kind: string;
@@ -437,8 +437,8 @@ async function readOne(
 }
 
 /**
- * Those of these requests that the person's passkey alone decides, as the approval page shows them, with its token.
- * Equal ones are together, for one table; of the others only a few are shown whole.
+ * Reads those of these requests that the person's passkey alone decides, as the approval page shows them, with its token. Equal
+ * ones are together, for one table; of the others only a few are shown whole.
  */
 export async function readDecidable(
   context: Context,

@@ -64,7 +64,7 @@ export interface SignedList {
 }
 
 export interface ProvenApprover {
-  /** All of the object's entry but when it was verified. */
+  /** Entry of the object without its time of verification. */
   record: Omit<PasskeyApproval, "verified_at">;
   enrolled: Enrolled;
 }
@@ -110,7 +110,7 @@ async function whyNot(
   return isCounted ? refused("the person whose deputy you are has approved already") : null;
 }
 
-/** By their own right if that counts, else in the place of the first whose deputy they are. */
+/** Chooses the person's own right if that counts, else the first whose deputy they are. */
 async function chooseProof(
   executor: Executor,
   row: AuthorizationRow,
@@ -199,7 +199,7 @@ export async function readAmenderGroups(
   return required.map(({ group }) => group).filter((group) => own.includes(group));
 }
 
-/** That a passkey can be backed up never changes. */
+/** Reads the flags; backup eligibility never changes. */
 function readUse(proof: RosterProof, authenticatorData: string): PasskeyUse {
   const data = parseAuthenticatorData(base64UrlDecode(authenticatorData));
   if (!data.ok) throw passkeyRefused(data.problem);
@@ -209,11 +209,11 @@ function readUse(proof: RosterProof, authenticatorData: string): PasskeyUse {
   return { signCount, backedUp };
 }
 
-/** Whom a decision holds until its commit. */
+/** People whom a decision locks until its commit. */
 export const peopleOf = ({ approverId, deputyFor }: Enrolled): string[] =>
   deputyFor === null ? [approverId] : [approverId, deputyFor];
 
-/** In the decision's transaction: null if the person is still enrolled in those groups, and the passkey no copy. */
+/** Runs in the decision's transaction: null if the person is still enrolled in those groups, and the passkey no copy. */
 export async function countApprover(tx: Executor, enrolled: Enrolled): Promise<AppError | null> {
   const { organizationId, credentialId, deputyFor, groups, passkeyId, use } = enrolled;
   if (deputyFor !== null) await holdPeople(tx, inArray(approvers.id, peopleOf(enrolled)));

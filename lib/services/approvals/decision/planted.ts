@@ -135,7 +135,7 @@ export async function openPlanted(
       .update(plantedRequests)
       .set({ status, outcome, decided_at: endedAt })
       .where(eq(plantedRequests.id, id));
-    // They have names.
+    // Looks have names.
     await tx.delete(looks).where(eq(looks.request_id, id));
     return null;
   });

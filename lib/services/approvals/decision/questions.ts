@@ -29,7 +29,7 @@ const movedMeanwhile = () =>
 
 type Change = (questions: Question[], now: string) => Question[];
 
-/** One statement: of two changes at once, the second finds other questions than it was made from. */
+/** Changes questions in one statement: the second of two concurrent changes finds other questions than it was made from. */
 async function changeQuestions(
   context: Context,
   row: AuthorizationRow,
@@ -73,11 +73,11 @@ async function changeQuestions(
     });
     if (action !== "authorization.question") return;
     await notifyAsker(tx, row);
-    // As announce_decision does for the callbacks of an organization.
+    // Announces like announce_decision does for the callbacks of an organization.
     if (row.callback_url !== null)
       await tx.execute(sql`INSERT INTO webhook_endpoints (id, organization_id, events)
         VALUES (gen_random_uuid(), ${row.organization_id}, '{}') ON CONFLICT (organization_id) WHERE url IS NULL DO NOTHING`);
-    // Each question has a message of its own.
+    // One message for each question.
     await tx.execute(sql`SELECT announce_event(${row.organization_id}, ${action}, ${`${row.id} ${count}`},
         clock_timestamp(), ${JSON.stringify({ request_id: row.id, number: count }).slice(1, -1)}, ${row.callback_url})`);
   });
@@ -107,7 +107,9 @@ async function notifyAsker(tx: Executor, row: AuthorizationRow): Promise<void> {
       DO UPDATE SET status = 'pending', attempts = 0, next_attempt_at = clock_timestamp()`);
 }
 
-/** Nobody answers: an agent often doesn't in time, and asking must not tell which ones are planted. */
+/**
+ * Leaves the question unanswered: an agent often doesn't answer in time, and asking must not tell which requests are planted.
+ */
 async function askAboutPlanted(
   context: Context,
   tx: Executor,
@@ -125,7 +127,7 @@ async function askAboutPlanted(
   throw movedMeanwhile();
 }
 
-/** By passkey where groups decide: whoever else has the link could hold the one open question, and use them all up. */
+/** Asks, by passkey where groups decide: anyone else with the link could hold the one open question, and use them all up. */
 export async function askQuestion(
   context: Context,
   requestId: string,
@@ -147,7 +149,7 @@ export async function askQuestion(
   await changeQuestions(context, row, { actor, action: "authorization.question", change, approver });
 }
 
-/** By the agent's key, or a member of its organization. An answer is final. */
+/** Answers, by the agent's key or a member of its organization. An answer is final. */
 export async function answerQuestion(
   context: Context,
   requestId: string,

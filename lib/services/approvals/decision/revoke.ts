@@ -38,7 +38,7 @@ const { id, attestation_id } = authorizationRequests;
 const alreadyUsed = () =>
   new AppError("already_used", "an attestation has used this approval already; it can't be taken back");
 
-/** Under the row's lock: an attestation that uses it comes before, or finds it revoked. */
+/** Runs under the row's lock: an attestation that uses it comes before, or finds it revoked. */
 async function setRevoked(
   tx: Executor,
   requestId: string,
@@ -167,7 +167,7 @@ const isUnknown = and(
 export interface UnknownApprovals {
   approvals: number;
   grants: number;
-  /** Nobody has decided them, as far as this database knows. */
+  /** Number that nobody has decided, as far as this database knows. */
   waiting: number;
 }
 

@@ -120,7 +120,7 @@ export async function storeDecision(
   return row;
 }
 
-/** One person's: a World ID proof, an enrolled approver's passkey, or both. */
+/** Approval of one person: a World ID proof, an enrolled approver's passkey, or both. */
 export interface NewApproval {
   id: string;
   requestId: string;
@@ -141,11 +141,11 @@ export interface DecisionItem extends DecisionLeaf {
   decision: Decision["decision"];
   decidedAt: Date;
   denialReason: string | null;
-  /** As they were hashed; any others mean deciding again. */
+  /** Questions as hashed; any other ones mean deciding again. */
   questions: string | null;
   deniedBy: Enrolled | null;
   decidedBy: DecidedBy | null;
-  /** With the last approval. */
+  /** Set with the last approval. */
   approved: (SignedApproval & { approval: NewApproval }) | null;
 }
 

@@ -58,7 +58,7 @@ interface RequestFacts {
   derivation?: Derivation | undefined;
 }
 
-/** In one form, and only what is there: this is what gets hashed. */
+/** Builds the one form that gets hashed, of what is there alone. */
 function buildTerms(
   grant: NonNullable<AuthorizeBody["grant"]>,
   derivation: Derivation | null = null,

@@ -24,12 +24,12 @@ export interface MadeAtOnce<Answer> {
   object: Uint8Array | null;
   decidedBy: Decider | null;
   isClaimed: boolean;
-  /** Its rows, sent in their order: what fails with them fails the transaction. */
+  /** Rows that are sent in order: a failure fails the transaction. */
   written: Promise<unknown>;
   answer: Answer;
 }
 
-/** Somebody else decides than it looked before the transaction: the request goes the other way. */
+/** Another decider than before the transaction: the request goes the other way. */
 export class DecidedOtherwise extends AppError {
   constructor() {
     super("service_unavailable", "what decides this request was changed at the same moment; try again");

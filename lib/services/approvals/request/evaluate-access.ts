@@ -7,10 +7,10 @@ import type { Context } from "#lib/services/approvals/context";
 import { type Judged, readStanding } from "./evaluate-policy";
 import { previewDecision } from "./request";
 
-/** Where this body has the agent's slug. */
+/** Path of the agent's slug in this body. */
 const slugField = "subject.id";
 
-/** How long the way to people stays as it was said. */
+/** Milliseconds for which a link for people stays as announced. */
 const hintMs = 300_000;
 
 function toRequest({ subject, action, resource, context }: EvaluationBody): AuthorizeBody {

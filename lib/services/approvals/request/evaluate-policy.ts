@@ -1,7 +1,7 @@
 /**
- * Who decides a request, in this order: a frozen agent is denied; rules deny; a standing approval covers it; rules allow;
- * else people are asked, with what the rules demand. Rules that only log change nothing. Where an
- * enforced rule forbids something about details and the gate doesn't show all of them, nothing but people approves.
+ * Decides who decides a request, in this order: a frozen agent is denied; rules deny; a standing approval covers it; rules
+ * allow; else people are asked, with what the rules demand. Rules that only log change nothing. Where an enforced rule forbids
+ * something about details and the gate doesn't show all of them, nothing but people approves.
  */
 
 import { type SQL, sql } from "drizzle-orm";
@@ -53,7 +53,7 @@ export interface Demands
   isLevelChosen: boolean;
 }
 
-/** As the object has them (docs/wire.md). */
+/** Limits of the signed object (docs/wire.md). */
 const MAX_REQUIRED_GROUPS = 5;
 export const MAX_APPROVALS = 10;
 
@@ -87,7 +87,7 @@ export function applyObligations(
   const groups = mergeGroups(own, obligations, findId);
   const wanted = Math.max(own.approvals_required, obligations.approvals);
   const [first] = groups;
-  // Where groups are required only their members count, so more people are more of the first group.
+  // Raises the first group's number: where groups are required only their members count.
   if (first !== undefined) first.count += Math.max(0, wanted - sum(groups));
   const mayBeNone = !own.isLevelChosen && obligations.level === "none" && groups.length > 0;
   return {
@@ -148,7 +148,7 @@ export async function readGrantUsage(executor: Executor, requestId: string): Pro
   return { uses: row?.uses ?? 0, spentUnits: BigInt(row?.spent ?? "0") };
 }
 
-/** By request id: what was used of each, and whether its agent has another key or code now, or is frozen. */
+/** Keyed by request id: what was used of each, and whether its agent has another key or code now, or is frozen. */
 export async function readGrantUsages(
   executor: Executor,
   requestIds: readonly string[],
@@ -171,7 +171,7 @@ export async function readGrantUsages(
   );
 }
 
-/** In the transaction that approves the request; `object`: the signed object's canonical bytes. */
+/** Opens the grant in the transaction that approves the request; `object`: the signed object's canonical bytes. */
 export async function openGrant(tx: Executor, agentId: string, object: Uint8Array): Promise<void> {
   const { request, approved_at, usable_until, environment } = JSON.parse(
     utf8Decode(object),
@@ -345,7 +345,7 @@ export interface Judged {
   obligations: Obligations | null;
   groupIds: Map<string, string>;
   grantId: string | null;
-  /** Where the standing approval was given, if that makes a TEST of what it approves. */
+  /** Environment of the standing approval, if that makes a TEST of what it approves. */
   environment: WorldEnvironment | null;
   rules: { context: RuleContext; record: RuleRecord } | null;
 }
@@ -433,8 +433,8 @@ function requireSpelling({ text }: Standing, { agent_slug }: JudgedRequest, fiel
 }
 
 /**
- * How long a transaction waits for an evaluation, most of which are remembered from before it: the log and the organization
- * wait with it.
+ * Milliseconds that a transaction waits for an evaluation, most of which are cached from before it: the log and the
+ * organization wait with it.
  */
 const lockedMs = 100;
 

@@ -1,6 +1,6 @@
 /**
- * Whom a request names, and the notices that they get of it. That it has been decided is written by a trigger of the
- * requests' table.
+ * People whom a request names, and the notices that they get of it. A trigger of the requests' table writes those about its
+ * decision.
  */
 import { and, eq, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
 import { type Executor, queryRows } from "#lib/db/client";
@@ -8,7 +8,10 @@ import { approvers, requestApprovers } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { findDeputies, readTurns } from "#lib/services/accounts/approver-groups";
 
-/** In the organization's transaction. `names`: names or ids; null: its default group, if it has one. Minutes by person. */
+/**
+ * Runs in the organization's transaction. `names`: names or ids; null: its default group, if it has one. Returns minutes by
+ * person.
+ */
 async function findNamed(
   tx: Executor,
   organizationId: string,

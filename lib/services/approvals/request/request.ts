@@ -100,7 +100,7 @@ function requireOwnLevel({ settings }: Pick<Context, "settings">, body: Authoriz
   );
 }
 
-/** Without World ID nobody but enrolled approvers can decide. */
+/** Refuses requests that nobody could decide: without World ID only enrolled approvers can. */
 function requireDeciders({ settings }: Context, { required_approvers: required }: Demands): void {
   if (settings.worldId !== "none" || required.length > 0) return;
   throw fieldError(
@@ -110,7 +110,7 @@ function requireDeciders({ settings }: Context, { required_approvers: required }
   );
 }
 
-/** As the caller asks for it, before the rules have a say. */
+/** Demands of the caller, before the rules have a say. */
 const ownDemands = (
   { settings }: Pick<Context, "settings">,
   { required_level, approvals_required }: AuthorizeBody,
@@ -215,7 +215,7 @@ export function applyJudged(own: Demands, judged: Judged): Demands {
   return demands;
 }
 
-/* How a request is stored and answered. */
+/* Storage and answer of a request. */
 
 export interface Made extends Prepared {
   request: ApprovalRequest;
@@ -305,7 +305,7 @@ export async function insertRequest(
       ? [known]
       : await claimAgents(context, tx, [{ slug: body.agent_slug, organizationId, isTest }]);
   if (!agent) throw slugTaken();
-  // Somebody registered it in this moment, in another spelling than the rules saw.
+  // Registered this moment, in another spelling than the rules saw.
   if (agent.slug !== request.agent_slug) throw new DecidedOtherwise();
   const claims = isClaimed({ run }, { status, request });
   const inserted = tx.insert(authorizationRequests).values({
@@ -315,7 +315,7 @@ export async function insertRequest(
     agent_id: agent.id,
     api_key_id: principal.keyId,
     request: canonicalBytes({ ...request }),
-    // In the agent's order, which the page keeps; the hash covers the canonical form.
+    // Stored in the agent's order, which the page keeps; the hash covers the canonical form.
     context: JSON.stringify(body.context ?? {}),
     context_salt: hidden.salt,
     ...hidden.names,
@@ -395,7 +395,7 @@ function tooManyPending(who: string, limit: number): AppError {
   );
 }
 
-/** Under the organization's lock, so that requests made at once are counted one after another. */
+/** Checked under the organization's lock, so that concurrent requests are counted one after another. */
 async function checkPendingLimit(context: Context, tx: Executor, principal: KeyPrincipal): Promise<void> {
   const { ofKey, ofOrganization } = await countPending(tx, principal);
   const { LIMIT_AUTHORIZE_PENDING: perKey, LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: perOrganization } =

@@ -1,4 +1,4 @@
-/** Whom a request requires: the organization's groups by name or id, each with enough enrolled members. */
+/** Groups that a request requires: the organization's, by name or id, each with enough enrolled members. */
 import { and, eq, inArray, ne, or, sql } from "drizzle-orm";
 import type { KeyPrincipal } from "#lib/api/http/context";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
@@ -130,9 +130,9 @@ export async function readRequester(
   return { mayApprove: row?.mayApprove ?? false, id: row?.id ?? null };
 }
 
-/* Who asks, as the page will show it: read once, when the request is made, and hashed with it. */
+/* Requester as the page will show it: read once, when the request is made, and hashed with it. */
 
-/** Each count walks one index and ends at the bound, however long the agent's record is. */
+/** Counts by walking one index up to the bound, however long the agent's record is. */
 const countAtMost = (rows: ReturnType<typeof sql>) =>
   sql`(SELECT count(*)::int FROM (${rows} LIMIT ${countedUpTo}) AS counted)`;
 

@@ -31,7 +31,7 @@ export interface RulesNow {
   stop: RuleStop | null;
 }
 
-/** Somebody saved rules after the request was judged: it is judged again. */
+/** Rules were saved after the request was judged: judge it again. */
 export class RulesMoved extends AppError {
   constructor() {
     super("service_unavailable", "the rules were changed at the same moment; try again");

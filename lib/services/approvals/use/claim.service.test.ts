@@ -67,7 +67,7 @@ describe("claims", () => {
       return rows.find(({ request_id }) => request_id === asked.made.request_id)?.is_over;
     };
     expect(await inInbox()).toBe(false);
-    // As if it were a minute later.
+    // Moves it a minute back.
     await query(
       "UPDATE authorization_requests SET usable_until = clock_timestamp() - interval '1 second' WHERE id = $1",
       asked.made.request_id,

@@ -1,4 +1,4 @@
-/** At most one run for an approval: the first that claims it. */
+/** One run at most for an approval: the first that claims it. */
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { type Principal, toActor } from "#lib/api/http/context";
 import { type Database, type Executor, queryRows } from "#lib/db/client";

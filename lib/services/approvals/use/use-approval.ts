@@ -21,7 +21,7 @@ import type { HumanApproval } from "#lib/protocol/statement/human-approval";
 import type { Context } from "#lib/services/approvals/context";
 import { judgeByRulesNow, type RuleStop, rulesSeen } from "#lib/services/approvals/request/rules-now";
 
-/* Why an approval can't be claimed or used, in words: the database's function `why_unusable` names the reasons. */
+/* Words for why an approval can't be claimed or used: the database's function `why_unusable` names the reasons. */
 
 export const whyUnusable = sql<string | null>`why_unusable(${authorizationRequests})`;
 /** Null if the standing approval that it rests on can be used, and without one. */
@@ -48,7 +48,7 @@ export function unusable(why: unknown): AppError {
   return fieldError(code, "human_authorization", words);
 }
 
-/** For a caller that wants to attest with what rules don't allow any more. */
+/** Error of an attestation that rules don't allow any more. */
 const overruled = ({ reason, words }: RuleStop): AppError =>
   fieldError(
     reason === "rule_forbids" ? "authorization_forbidden" : "authorization_insufficient",
@@ -56,7 +56,7 @@ const overruled = ({ reason, words }: RuleStop): AppError =>
     `can't be used: ${words}`,
   );
 
-/** For a caller that wants to claim it; null for what is no matter of its use. */
+/** Reason why this approval can't be claimed; null if the reason only matters on use. */
 export function unclaimable(why: string | null): AppError | null {
   const [code, words] = reasons[String(why)] ?? [];
   return code === undefined ? null : new AppError(code, `this approval ${words}; do not run the action`);
@@ -65,7 +65,7 @@ export function unclaimable(why: string | null): AppError | null {
 export interface PreparedApproval {
   approval: HumanApproval;
   authorization: UsedAuthorization | null;
-  /** Only for what a run had claimed before. */
+  /** Set for what a run had claimed before. */
   stop: ApprovalStop | null;
 }
 

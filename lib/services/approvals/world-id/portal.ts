@@ -32,7 +32,7 @@ export interface PortalSettings {
   rpId: string;
   /** 32 bytes in hex, with or without 0x. */
   rpSigningKeyHex: string;
-  /** Without a slash at its end. */
+  /** URL without a slash at its end. */
   portalUrl: string;
   v4KeyJson?: VerificationKeyJson;
   chain?: WorldChain;

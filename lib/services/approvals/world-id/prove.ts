@@ -154,7 +154,7 @@ export async function proveApproval(
  * the confirmation code, who doesn't know it gets no nonce.
  */
 
-/** How long World's bridge keeps an answer for the page. */
+/** Seconds for which World's bridge keeps an answer for the page. */
 const bridgeSeconds = 900;
 
 /**

@@ -29,7 +29,7 @@ export interface IdkitConfig {
   override_connect_base_url?: string;
 }
 
-/** From the database, never from the browser. */
+/** Read from the database, never taken from the browser. */
 export interface StoredRequest {
   world_action: string;
   signal_hash: string;
@@ -73,7 +73,7 @@ export function isResultOfRequest(
 
 /* World ID as the services see it where the service has none (APPROVALS=passkeys): nothing can be asked of it. */
 
-/** Only requests made while World ID was set up ask for it. They stay pending: it may come back. */
+/** Refuses requests that were made while World ID was set up. They stay pending: it may come back. */
 function refuse(): never {
   throw new AppError(
     "service_unavailable",

@@ -19,9 +19,9 @@ export type Submission = typeof approvalSubmissions.$inferSelect;
 const maxBackOffSeconds = 60;
 
 /**
- * How many proofs for one request may wait, and how many of one client among them. One client leaves most places to
- * others; a proof that can be checked is decided in a moment and gives its place back, so a request whose link has
- * leaked is not closed to the right person.
+ * Limit of waiting proofs for one request; fewer may be one client's. One client leaves most places to others; a proof that can
+ * be checked is decided in a moment and gives its place back, so a request whose link has leaked is not closed to the right
+ * person.
  */
 const maxWaitingOfRequest = 24;
 const maxWaitingOfClient = 3;
@@ -44,7 +44,7 @@ async function countPending(tx: Executor, where: SQL | undefined): Promise<numbe
   return row?.waiting ?? 0;
 }
 
-/** Under the request's row lock. */
+/** Runs under the request's row lock. */
 async function requirePlace(tx: Executor, requestId: string, client: string): Promise<void> {
   const ofRequest = eq(approvalSubmissions.request_id, requestId);
   const retry = { headers: { "retry-after": "5" } };
@@ -119,7 +119,7 @@ export async function settleSubmission(
     .where(and(eq(approvalSubmissions.id, id), refusal === null ? undefined : isPending));
 }
 
-/** Each failed attempt doubles the wait for the next one. */
+/** Postpones it; each failed attempt doubles the wait. */
 export async function postponeSubmission(context: Context, { id, attempts }: Submission): Promise<void> {
   const waitSeconds = Math.min(maxBackOffSeconds, 5 * 2 ** Math.min(attempts - 1, 4));
   await context.database.db

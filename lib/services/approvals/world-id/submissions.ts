@@ -92,7 +92,7 @@ async function answerKnown(context: Context, known: Submission): Promise<void> {
   await attemptSubmission(context, claimed);
 }
 
-/** Who is required comes with a passkey, and nobody else does. */
+/** Requires a passkey of required approvers, and of nobody else. */
 function requireKind(row: AuthorizationRow, passkey: SentAssertion | null): void {
   const isRequired = parseRequest(row).required_approvers.length > 0;
   if (isRequired && passkey === null) throw needsPasskey();
@@ -185,7 +185,7 @@ export async function approveList(
         const row = await findApprovable(context, id);
         const approver = await proveApprover(context, row, passkey, "approve", { challenge, branch });
         const { enrolled } = approver;
-        // Once for the whole list: its counter has grown by one.
+        // Noted once for the whole list: its counter has grown by one.
         isNoted ||=
           enrolled.use !== null &&
           (await notePasskeyUse(context.database.db, enrolled.passkeyId, enrolled.use));

@@ -1,2 +1,2 @@
-/** Where the company's provider leads back to: next-auth's usual address, as providers' instructions print it. */
+/** The company's provider redirects here: next-auth's usual address, which providers' instructions print. */
 export { completeProviderSignIn as GET } from "#lib/server/pages/session";

@@ -13,7 +13,7 @@ import { makeEvidencePack } from "#lib/services/packs/pack";
 
 const labels: Record<string, string> = { agent: "Agent", from: "From", until: "Until" };
 
-/** In the place of the page with the form, to which it leads back with what was `asked`. */
+/** Answers in place of the page with the form and links back to it, with what was `asked`. */
 function refuse(status: number, text: string, asked = new FormData()): Response {
   const kept = new URLSearchParams();
   for (const name of Object.keys(labels)) kept.set(name, String(asked.get(name) ?? ""));
