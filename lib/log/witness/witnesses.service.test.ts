@@ -1,4 +1,6 @@
 /** Checkpoints are cosigned by witnesses that check consistency for real, and the log never waits for them. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { parseEnv } from "#lib/env";
 import { readOpenHead } from "#lib/log/reading/reader";
@@ -225,6 +227,33 @@ describe("witnesses", () => {
     expect([await isMet(1), await isMet(2)]).toEqual([true, false]);
     await asking.close();
     await changing.close();
+  });
+
+  it("contradict a log of which they have cosigned another root, and say so of one that refuses its own size", async () => {
+    const { database, clock, keys } = test.app.context;
+    const logger = { ...test.app.context.logger, warn: vi.fn() };
+    const strict = await startTestWitness("witness.test/strict", signerOf(23));
+    const logKey = await keys.logVerifierKey("localhost:3000/log");
+    strict.follow(logKey);
+    strict.seen.set(logKey.name, { size: 2, root: new Uint8Array(32).fill(7) });
+    const ask = async (entry: string) => {
+      const policy = parseWitnessPolicy(`${entry}\npolicy 1`);
+      const options = { database, policy, logger, clock, intervalSeconds: 0, onCosigned: () => {} };
+      const asking = createWitnesses(options);
+      await asking.ask().finally(() => asking.close());
+    };
+    await expect(ask(strict.entry)).rejects.toThrow(/strict has cosigned another root of size 2\./);
+    const stuck = createServer((_, outgoing) =>
+      outgoing.writeHead(409, { "content-type": "text/x.tlog.size" }).end("2\n"),
+    );
+    await new Promise<void>((resolve) => stuck.listen(0, "127.0.0.1", resolve));
+    await ask(`${strict.vkey} http://127.0.0.1:${(stuck.address() as AddressInfo).port}`);
+    const problem = "it answered 409 to the size that it had named";
+    expect(logger.warn.mock.calls).toEqual([
+      [{ witness: "witness.test/strict", problem }, "a witness did not cosign"],
+    ]);
+    stuck.close();
+    await strict.close();
   });
 
   it("stop the start on a database that holds less than they have cosigned, or another history", async () => {

@@ -1,7 +1,7 @@
 /**
  * Gets checkpoints cosigned, off the request path: commits that follow each other closely share a round, a
  * witness that does not answer is asked again later, and the log never waits for any of them. At start they
- * are asked first: a witness that knows a larger log than the database holds is a fork guard of its own.
+ * are asked first: a witness that knows a larger log than the database holds, or another one, is a fork guard of its own.
  */
 
 import { sql } from "drizzle-orm";
@@ -35,6 +35,8 @@ export type WitnessAnswer =
   | { kind: "cosigned"; lines: string; timesSeconds: number[] }
   /** The size at which the witness knows the log, if it says so: the request named another size or root. */
   | { kind: "conflict"; size: number | null }
+  /** No proof leads from the root that it has cosigned at the old size to the checkpoint. */
+  | { kind: "inconsistent" }
   | { kind: "failed"; problem: string };
 
 const timeoutMs = 5_000;
@@ -56,7 +58,11 @@ function readCosignatures(checkpoint: string, { keys }: Witness, body: string): 
   return { kind: "cosigned", lines: own.map(encodeSignatureLine).join(""), timesSeconds };
 }
 
-async function readAnswer(response: Response, witness: Witness, checkpoint: string): Promise<WitnessAnswer> {
+async function readAnswer(
+  response: Response,
+  witness: Witness,
+  { oldSize, checkpoint }: AddCheckpointRequest,
+): Promise<WitnessAnswer> {
   const body = await readTextAtMost(response, maxAnswerBytes);
   if (body === null) return { kind: "failed", problem: "its answer is too long" };
   if (response.status === 200) return readCosignatures(checkpoint, witness, body);
@@ -64,8 +70,17 @@ async function readAnswer(response: Response, witness: Witness, checkpoint: stri
     const isSize = response.headers.get("content-type") === "text/x.tlog.size";
     return { kind: "conflict", size: isSize ? parseDecimal(body.trimEnd()) : null };
   }
+  if (response.status === 422 && oldSize > 0) return { kind: "inconsistent" };
   const advice = response.status === 403 || response.status === 404 ? unknownLog : "";
   return { kind: "failed", problem: `it answered ${response.status}${advice}` };
+}
+
+/** With its cause: what `fetch` throws says only that it failed. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code, message } = (error.cause ?? {}) as { code?: string; message?: string };
+  const why = message || code;
+  return why === undefined ? error.message : `${error.message}: ${why}`;
 }
 
 /** Never rejects: a witness that is down or talks nonsense is its own trouble. */
@@ -79,9 +94,9 @@ export async function addCheckpoint(witness: Witness, request: AddCheckpointRequ
       signal: AbortSignal.timeout(timeoutMs),
     });
     if (witness.keys.some(({ type }) => type === 6)) await loadMlDsa();
-    return await readAnswer(response, witness, request.checkpoint);
+    return await readAnswer(response, witness, request);
   } catch (error) {
-    return { kind: "failed", problem: error instanceof Error ? error.message : String(error) };
+    return { kind: "failed", problem: describeFailure(error) };
   }
 }
 
@@ -123,7 +138,8 @@ async function storeCosignatures(
 
 function describeFork(witness: Witness, head: Head, size: number): { forked: string } {
   const held = `${head.origin} at size ${head.size} (root ${hexEncode(head.root)})`;
-  const problem = size === head.size ? "another root of the same size" : `size ${size}`;
+  const ofSize = size === head.size ? "the same size" : `size ${size}`;
+  const problem = size > head.size ? ofSize : `another root of ${ofSize}`;
   return {
     forked: `the database holds ${held}, but the witness ${witness.name} has cosigned ${problem}.`,
   };
@@ -161,6 +177,7 @@ async function cosign(
       await storeCosignatures(database, head, witness, answer.lines);
       return "cosigned";
     }
+    if (answer.kind === "inconsistent") return describeFork(witness, head, oldSize);
     if (answer.kind !== "conflict") {
       const why = answer.kind === "failed" ? answer.problem : problem;
       logger.warn({ witness: witness.name, problem: why }, "a witness did not cosign");
@@ -168,9 +185,11 @@ async function cosign(
     }
     const known = answer.size ?? oldSize;
     if (known === oldSize && oldSize === head.size) return describeFork(witness, head, oldSize);
-    if (known === oldSize) return "failed";
+    if (known === oldSize) break;
     oldSize = known;
   }
+  const problem = "it answered 409 to the size that it had named";
+  logger.warn({ witness: witness.name, problem }, "a witness did not cosign");
   return "failed";
 }
 
