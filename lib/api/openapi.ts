@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { findExample, pathExamples, requestExamples } from "#lib/api/operations/examples";
 import { type OperationId, operations } from "#lib/api/operations/index";
-import type { OperationSpec } from "#lib/api/operations/operation";
+import { isBodyOptional, type OperationSpec } from "#lib/api/operations/operation";
 import { rpcStatus } from "#lib/api/schemas/attest";
 import { jsonValueSchema, problem } from "#lib/api/schemas/primitives";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
@@ -211,7 +211,7 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
     }),
     ...(body && {
       requestBody: {
-        required: true,
+        required: !isBodyOptional(spec),
         content: { "application/json": { schema: body, ...(example && { example }) } },
       },
     }),

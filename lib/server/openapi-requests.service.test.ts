@@ -217,6 +217,30 @@ describe("the schemas of the OpenAPI document", () => {
     }
   });
 
+  it("require a body, but of a POST whose fields are all optional", async () => {
+    const { key: freezer } = await test.createKey("dev@example.com", ["freeze"]);
+    const left: [OperationId, string, number][] = [
+      ["unfreezeAgent", freezer, 200],
+      ["revokeAuthorization", key, 404],
+      ["rotateWebhook", key, 404],
+    ];
+    for (const [id, by, status] of left) {
+      const spec: OperationSpec = operations[id];
+      const path = spec.path
+        .replace("{slug}", "invoice-bot")
+        .replace("{request_id}", `areq_${"A".repeat(22)}`)
+        .replace("{webhook_id}", "019a0000-0000-7000-8000-000000000000");
+      expect([id, (await test.call(spec.method, path, { key: by })).status]).toEqual([id, status]);
+    }
+    const optional = documented.filter(([, spec]) => {
+      const { requestBody } = document.paths[describedPath(spec)][spec.method.toLowerCase()];
+      return requestBody?.required === false;
+    });
+    expect(optional.map(([id]) => id).sort()).toEqual(left.map(([id]) => id).sort());
+    expect((await test.call("POST", "/v1/attest", { key })).status).toBe(400);
+    expect((await test.call("PATCH", "/v1/identity/invoice-bot", { key })).status).toBe(400);
+  });
+
   it("refuse and take the same bodies as the service, but for what no schema can say", () => {
     const odd = fc.oneof(
       fc.jsonValue({ maxDepth: 3, stringUnit: "grapheme" }) as fc.Arbitrary<JsonValue>,

@@ -3,7 +3,7 @@
  * node:http shows in it.
  */
 import type { z } from "zod";
-import type { Auth, LimitName, OperationSpec } from "#lib/api/operations/operation";
+import { type Auth, isBodyOptional, type LimitName, type OperationSpec } from "#lib/api/operations/operation";
 import type { Env } from "#lib/env";
 import { AppError, describeError, type FieldError } from "#lib/errors";
 import { inTime } from "#lib/in-time";
@@ -495,7 +495,9 @@ async function answer<Spec extends OperationSpec, Context extends HttpContext>(
   try {
     headers = await checkLimit(dependencies, spec, principal, ip);
     const query = parseQuery(spec, request.url) as QueryOf<Spec>;
-    const raw = spec.body === undefined ? {} : await readJsonObject(request, spec.maxBodyBytes);
+    const bytes = spec.body && (await readBytes(request, spec.maxBodyBytes));
+    const isLeftOut = bytes?.length === 0 && isBodyOptional(spec);
+    const raw = bytes === undefined || isLeftOut ? {} : parseStrictObject(bytes);
     const body = (
       spec.body === undefined ? null : validate(spec.body, raw, "validation_error")
     ) as BodyOf<Spec>;

@@ -62,6 +62,10 @@ export interface OperationSpec {
   onlyFromThisMachine?: boolean;
 }
 
+/** A POST whose fields are all optional may come without a body. SCIM's schemas take every field, and check later. */
+export const isBodyOptional = ({ method, body, isScim }: OperationSpec): boolean =>
+  method === "POST" && isScim !== true && body !== undefined && body.safeParse({}).success;
+
 export const withKey = (...scopes: readonly Scope[]) => ({ kind: "key", scopes }) as const;
 export const anyone = { kind: "none" } as const;
 export const ownerSeesMore = { kind: "optional", scopes: ["read"] } as const;
