@@ -50,6 +50,7 @@ const refused: [string, string | Uint8Array, number][] = [
   ["1e400", `{${fields},"metadata":{"a":1e400}}`, 400],
   ["2^53+1", `{${fields},"metadata":{"a":9007199254740993}}`, 400],
   ["-2^53-1", `{${fields},"metadata":{"a":-9007199254740993}}`, 400],
+  ["what a double has exactly, and prints otherwise", `{${fields},"metadata":{"a":175718449568167168}}`, 400],
   ["a fraction that a double rounds", `{${fields},"metadata":{"a":[1234567890123456.78]}}`, 400],
   ["a number that a double has as zero", `{${fields},"metadata":{"a":1e-400}}`, 400],
   ["an exponent of ten digits", `{${fields},"metadata":{"a":1e9999999999}}`, 400],
