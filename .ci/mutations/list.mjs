@@ -227,6 +227,13 @@ export const mutations = [
   },
   {
     threat: "Log forks, lost or reordered entries",
+    file: "lib/log/witness/witnesses.ts",
+    from: '    if (answer.kind === "inconsistent") return describeFork(witness, head, oldSize);\n',
+    to: "",
+    test: "lib/log/witness/witnesses.service.test.ts",
+  },
+  {
+    threat: "Log forks, lost or reordered entries",
     file: "lib/log/sequencer/sequencer.ts",
     from: "if (error instanceof BuiltOnOther) return runBatch(batch);",
     to: "",
