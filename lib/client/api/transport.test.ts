@@ -110,6 +110,17 @@ describe("a request", () => {
     expect(callers).toEqual([undefined]);
   });
 
+  it.each([
+    ["connect ECONNREFUSED 127.0.0.1:3000", new Error("connect ECONNREFUSED 127.0.0.1:3000")],
+    ["ECONNREFUSED", Object.assign(new AggregateError([]), { code: "ECONNREFUSED" })],
+  ])("says why it is lost: %s", async (why, cause) => {
+    const { client } = clientWith(
+      ...Array(5).fill(() => Promise.reject(new TypeError("fetch failed", { cause }))),
+    );
+    const error = await failureOf(client.attest(request));
+    expect((error as Error).message).toMatch(new RegExp(`: no answer \\(fetch failed: ${why}\\)$`));
+  });
+
   it("is given up after five tries", async () => {
     const { client, sent } = clientWith(...Array(9).fill(broken));
     const error = await failureOf(client.attest(request));
@@ -128,7 +139,9 @@ describe("a request", () => {
     const service = { ...runtime, fetch, baseUrl: "https://countersign.example", apiKey: undefined };
     const path = "/v1/keys/verify?run=its-run";
     const error = await failureOf(send(service, { method: "POST", path }));
-    expect(error).toEqual(new ConnectionError("POST https://countersign.example/v1/keys/verify: no answer"));
+    expect(error).toEqual(
+      new ConnectionError("POST https://countersign.example/v1/keys/verify: no answer (fetch failed)"),
+    );
     expect(count).toBe(1);
     await failureOf(send(service, { method: "GET", path }));
     expect(count).toBe(6);

@@ -3,7 +3,7 @@
  * reads, claims, and writes under an Idempotency-Key, which the service answers once (docs/wire.md, Idempotency).
  */
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import { explainError, readTextAtMost } from "#lib/protocol/encoding/read-stream";
 import { isLoopbackUrl } from "#lib/protocol/text/host";
 import { ApiError, ConnectionError, CountersignError } from "./errors";
 
@@ -114,7 +114,7 @@ async function sendOnce(service: Service, call: Call, init: RequestInit): Promis
     text = await readTextAtMost(response, maxAnswerBytes);
   } catch (error) {
     signal?.throwIfAborted();
-    throw new ConnectionError(`${asked}: no answer`, { cause: error });
+    throw new ConnectionError(`${asked}: no answer (${explainError(error)})`, { cause: error });
   }
   const seconds = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
   const retryAfterSeconds = Number.isNaN(seconds) ? null : Math.max(0, seconds);

@@ -12,6 +12,7 @@ import {
   valuedOptions,
 } from "#lib/client/cli/io";
 import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { explainError } from "#lib/protocol/encoding/read-stream";
 import { readCommandLine, single } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { agents, type DialectName, dialectNames } from "./agents";
@@ -208,7 +209,7 @@ async function examineKey({ hook, isOthers, isRecording }: UsedKey, add: Add): P
     if (more.length > 0)
       add("warning", `the key in ${keyFile} can do more than a hook needs: ${more.join(", ")}`);
   } catch (error) {
-    add("fault", `${service.baseUrl}: ${error instanceof Error ? error.message : String(error)}`);
+    add("fault", `${service.baseUrl}: ${explainError(error)}`);
   }
 }
 

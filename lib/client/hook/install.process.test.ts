@@ -860,7 +860,12 @@ describe("countersign doctor", () => {
     ],
     ["the key may not record", ["--record"], async () => undefined, /lacks the permission record/],
     ["nothing is asked before a call", [], () => change('"PreToolUse"', '"PreTool"'), /nothing is asked/],
-    ["the service is away", [], () => change(around.service.base, "http://127.0.0.1:9"), /127\.0\.0\.1:9/],
+    [
+      "the service is away",
+      [],
+      () => change(around.service.base, "http://127.0.0.1:9"),
+      /127\.0\.0\.1:9: fetch failed: ./,
+    ],
     ["a hook of type http has no helper", ["--port", "9"], async () => undefined, /nothing answers at .*:9/],
   ])("names a fault: %s", async (_, argv, spoil, said) => {
     await installThere(argv);

@@ -13,7 +13,7 @@ import type { Head } from "#lib/log/sequencer/append";
 import { ForkGuardError } from "#lib/log/sequencer/fork-guard";
 import type { Logger } from "#lib/logger";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
-import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import { explainError, readTextAtMost } from "#lib/protocol/encoding/read-stream";
 import {
   addNoteSignatures,
   encodeSignatureLine,
@@ -75,14 +75,6 @@ async function readAnswer(
   return { kind: "failed", problem: `it answered ${response.status}${advice}` };
 }
 
-/** With its cause: what `fetch` throws says only that it failed. */
-function describeFailure(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { code, message } = (error.cause ?? {}) as { code?: string; message?: string };
-  const why = message || code;
-  return why === undefined ? error.message : `${error.message}: ${why}`;
-}
-
 /** Never rejects: a witness that is down or talks nonsense is its own trouble. */
 export async function addCheckpoint(witness: Witness, request: AddCheckpointRequest): Promise<WitnessAnswer> {
   try {
@@ -96,7 +88,7 @@ export async function addCheckpoint(witness: Witness, request: AddCheckpointRequ
     if (witness.keys.some(({ type }) => type === 6)) await loadMlDsa();
     return await readAnswer(response, witness, request);
   } catch (error) {
-    return { kind: "failed", problem: describeFailure(error) };
+    return { kind: "failed", problem: explainError(error) };
   }
 }
 
