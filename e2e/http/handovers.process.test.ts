@@ -1,4 +1,5 @@
 /** A connection goes to the process that its requests belong to, and nothing that is sent on it is lost. */
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
@@ -167,6 +168,33 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       expect((await waiting).status).toBe(200);
       expect(holders(connection)).toEqual(["writer"]);
       connection.socket.destroy();
+    });
+
+    it("goes on where it was if a process on its way can open no more files, and that process gets others later", async () => {
+      const connection = await openIn("reader");
+      await askOften(connection, attestation, inARow - 1);
+      const writer = pidOf("writer");
+      const limitFiles = (files: number, pid = writer) =>
+        execFileSync("prlimit", [`--pid=${pid}`, `--nofile=${files}:`]);
+      limitFiles(3, first());
+      expect(await askOften(connection, attestation)).toEqual(times(201));
+      limitFiles(4096, first());
+      limitFiles(3);
+      expect(await askOften(connection, attestation, 2)).toEqual(times(201, 2));
+      expect(holders(connection)).toEqual(["reader"]);
+      // Each process is given one of them.
+      const accepted = await Promise.all([openConnection(server.port), openConnection(server.port)]);
+      const answers = accepted.map((one) => ask(one, readKeys()).then(({ status }) => status));
+      expect((await Promise.allSettled(answers)).map(({ status }) => status).sort()).toEqual([
+        "fulfilled",
+        "rejected",
+      ]);
+      limitFiles(4096);
+      (await openIn("writer")).socket.destroy();
+      await askOften(connection, attestation);
+      await expect.poll(() => holders(connection)).toEqual(["writer"]);
+      expect(pidOf("writer")).toBe(writer);
+      for (const { socket } of [connection, ...accepted]) socket.destroy();
     });
 
     it("is closed when the process that took it is killed; others stay where they are while there is no writer", async () => {

@@ -52,6 +52,14 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
       )
       .toBe(count);
 
+  it("outlives a connection that fails before the driver listens, as when no file can be opened", async () => {
+    const { watch } = open({ silentMs: 50, answerMs: 1_000, longestMs: 60_000, overdueMs: 60_000 });
+    const socket = watch.socket({ host: ["127.0.0.1"], port: [1] });
+    const closed = new Promise<string>((resolve) => socket.on("close", () => resolve("closed")));
+    socket.destroy(Object.assign(new Error("connect EMFILE"), { code: "EMFILE" }));
+    expect(await closed).toBe("closed");
+  });
+
   it("leaves a statement alone that waits for a lock while the host answers", async () => {
     const { sql } = open({ silentMs: 50, answerMs: 30_000, longestMs: 60_000, overdueMs: 60_000 });
     const direct = postgres(directUrl, { max: 1 });

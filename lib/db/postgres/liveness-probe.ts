@@ -135,6 +135,8 @@ export function watchHost(times: WatchTimes): HostWatch {
     turn += 1;
     const to = { host: host[place] ?? "", port: port[place] ?? 0 };
     const socket = connect({ ...to, keepAlive: true, keepAliveInitialDelay: 10_000 });
+    // Can fail before the driver listens, if this process can open no more files: the driver then waits until its time is up.
+    socket.on("error", () => {});
     sockets.add({ ...to, socket, bytes: 0, heardMs: now() });
     // The driver takes the name that a certificate must have from here.
     return Object.assign(socket, to);

@@ -7,7 +7,7 @@ import { Agent, type IncomingMessage, request, type Server, type ServerResponse 
 import type { Socket } from "node:net";
 import { PEER_HEADER } from "#lib/api/http/rate-limit";
 import { vouch } from "#lib/server/next/node-http";
-import { type Handle, type Handover, readHandover } from "./supervisor";
+import { type Handle, type Handover, readHandover, watchHandles } from "./supervisor";
 
 /** `wasSent`: whether the other process may have begun with it. Then its body is gone. */
 type Otherwise = (wasSent: boolean) => void;
@@ -129,7 +129,7 @@ export function openHandovers(getServer: () => Server): Handovers {
   function offer(socket: Socket): void {
     const { _handle: handle } = below(socket);
     if (isOver || handle === null || offered.size === handoversAtOnce || !isIdle(socket)) return;
-    misplaced.delete(socket);
+    misplaced.set(socket, 0);
     handle.readStop();
     // Keeps others from closing what is on its way.
     below(socket)._handle = null;
@@ -167,6 +167,7 @@ export function openHandovers(getServer: () => Server): Handovers {
     listening?.onconnection?.(0, handle);
   }
 
+  watchHandles(process, (message) => settle((message as Handover).id, false));
   process.on("message", (message: unknown, handle: unknown) => {
     const handover = readHandover(message);
     if (handover?.handover === "take") take(handover.id, handle as Handle);

@@ -29,6 +29,30 @@ interface Closable {
 const isClosable = (handle: unknown): handle is Closable =>
   typeof (handle as Partial<Closable> | undefined)?.close === "function";
 
+interface Channel {
+  send?(message: unknown, handle?: unknown, ...more: unknown[]): boolean;
+  on(event: "internalMessage", listen: (message: { cmd?: string }) => void): void;
+}
+
+/**
+ * `onLost` gets a message whose connection didn't arrive, because the other process can open no more files: that process
+ * drops it and says only that one was lost. They are acknowledged in the order in which they were sent.
+ */
+export function watchHandles(channel: Channel, onLost: (message: unknown) => void): void {
+  const sent: unknown[] = [];
+  const send = channel.send?.bind(channel);
+  if (send === undefined) return;
+  channel.send = (message, handle, ...more) => {
+    if (handle) sent.push(message);
+    return send(message, handle, ...more);
+  };
+  channel.on("internalMessage", ({ cmd }) => {
+    if (cmd !== "NODE_HANDLE_ACK" && cmd !== "NODE_HANDLE_NACK") return;
+    const message = sent.shift();
+    if (cmd === "NODE_HANDLE_NACK") onLost(message);
+  });
+}
+
 interface Connections {
   watch(worker: Worker): void;
   /** Closes, when no worker takes a connection any more, what they have refused, and will refuse. */
@@ -218,6 +242,17 @@ function relayHandovers(children: ReadonlySet<Child>): (child: Child) => void {
   }
 
   return (child) => {
+    watchHandles(child.worker.process as Channel, (message) => {
+      const lost = readHandover(message);
+      if (lost) settle(lost.id, false);
+      // Cluster waits for a word about each new connection before it sends the next one.
+      else
+        child.worker.process.emit("internalMessage", {
+          cmd: "NODE_CLUSTER",
+          ack: (message as { seq: number }).seq,
+          accepted: true,
+        });
+    });
     child.worker.on("message", (message: unknown, handle: unknown) => {
       const handover = readHandover(message);
       if (handover?.handover === "offer") pass(child, handover.id, handle as Handle);
