@@ -255,7 +255,7 @@ class Countersign:
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 return Answer(response.status_code, headers, body.whole())
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            raise ServiceConnectionError(f"{request.asked}: no answer") from error
+            raise ServiceConnectionError(f"{request.asked}: no answer ({error})") from error
 
 
 class CountingAttester:
