@@ -19,8 +19,10 @@ import { parseWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
 import { checkWholeLog } from "#lib/verifier/checks/check-log";
 import { applyPins, parseTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
+import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
+import { startTestWitness } from "#support/witness";
 import { POST_QUANTUM_SEED, stopPostQuantum } from "./post-quantum";
 
 // biome-ignore lint/suspicious/noExplicitAny: answers as they come
@@ -187,4 +189,35 @@ describe("a witness of this type", () => {
     const cut = signatures.map((one) => ({ ...one, signature: one.signature.slice(0, -1) }));
     expect(verifyCosignature({ text, signatures: cut }, witness)).toBe(undefined);
   });
+});
+
+it("covers what witnesses cosign after the last commit", async () => {
+  const seed = Buffer.alloc(32, 9).toString("base64");
+  const { publicKey } = createLocalSigner(seed, "test");
+  const witness = await startTestWitness(
+    "witness.test/after",
+    createLocalSigner(Buffer.alloc(32, 31).toString("base64"), "test"),
+  );
+  witness.follow(makeVerifierKey("localhost:3000/log", 1, publicKey));
+  const witnessed = await startTestApp(anyKind, {
+    ...{ POST_QUANTUM: "on", LOG_SIGNING_KEY: seed, WITNESS_INTERVAL_SECONDS: "0" },
+    WITNESSES: `${witness.entry}\npolicy 1`,
+  });
+  const { key: by } = await witnessed.createKey();
+  for (const action of ["before any is cosigned", "while an older one is", "and again"]) {
+    const made = await witnessed.call("POST", "/v1/attest", { key: by, body: { ...body, action } });
+    await vi.waitFor(
+      async () => {
+        const note = parseNote((await witnessed.call("GET", "/log/checkpoint")).body);
+        expect(parseCheckpoint(note.text).size).toBeGreaterThanOrEqual(made.body.log.tree_size);
+        expect(note.signatures.map(({ name }) => name)).toEqual([
+          ...["localhost:3000/log", "localhost:3000/log"],
+          "witness.test/after",
+        ]);
+      },
+      { timeout: 20_000, interval: 200 },
+    );
+  }
+  await witnessed.close();
+  await witness.close();
 });

@@ -77,7 +77,10 @@ async function storeLine({ database }: Tools, logId: number, size: number, line:
 /** Milliseconds to wait after a failure, of the database for example. */
 const pauseMs = 5_000;
 
-/** True if there is nothing left to sign. */
+/**
+ * True if there is nothing left to sign. While readers get an older checkpoint than the newest, there is: a cosignature, or
+ * witnesses that are silent for too long, give them the newest without another commit.
+ */
 async function signNewest(tools: Tools, sign: SignMlDsa): Promise<boolean> {
   const { database, clock, keys, settings } = tools;
   const head = await readOpenHead(database.db);
@@ -92,7 +95,8 @@ async function signNewest(tools: Tools, sign: SignMlDsa): Promise<boolean> {
         inArray(logCosignatures.witness, [POST_QUANTUM_LINE]),
       ),
     );
-  if (signed) return true;
+  const isNewest = size === head.size;
+  if (signed) return isNewest;
   if (keys.logSigner.keyId !== head.key_id || !(await takeLease(database.db, POST_QUANTUM_LINE, 1)))
     return false;
   const timeSeconds = Math.floor(clock().getTime() / 1_000);
@@ -104,7 +108,7 @@ async function signNewest(tools: Tools, sign: SignMlDsa): Promise<boolean> {
   const line = encodeSubtreeLine(makeVerifierKey(head.origin, 6, publicKey), timeSeconds, signature);
   await storeLine(tools, head.id, size, line);
   if (isNew) await logMadeKeys(tools);
-  return !isNew;
+  return !isNew && isNewest;
 }
 
 /** Removes them: without new ones, readers would get old checkpoints for a while. */
