@@ -64,7 +64,7 @@ export interface OperationSpec {
 
 /** A POST whose fields are all optional may come without a body. SCIM's schemas take every field, and check later. */
 export const isBodyOptional = ({ method, body, isScim }: OperationSpec): boolean =>
-  method === "POST" && isScim !== true && body !== undefined && body.safeParse({}).success;
+  method === "POST" && isScim !== true && body?.safeParse({}).success === true;
 
 export const withKey = (...scopes: readonly Scope[]) => ({ kind: "key", scopes }) as const;
 export const anyone = { kind: "none" } as const;
