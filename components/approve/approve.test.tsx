@@ -130,10 +130,11 @@ describe("the details of a request", () => {
   it.each(["amount", "Amount", "total_price", "amo\u200bunt", "fee"])("begin with %j", (name) =>
     expect(rankName(name)).toBe(0),
   );
-  it.each(["recipientName", "ship-to", "IBAN", "wallet"])("go on with %j", (name) =>
-    expect(rankName(name)).toBe(1),
-  );
-  it.each(["note", "invoice", "reason", "token", "tomorrow", "due"])("end with %j", (name) =>
+  it.each([
+    ...["recipientName", "ship-to", "IBAN", "wallet", "supplier", "customer_id", "cc", "bcc"],
+    ...["user", "role", "policy_arn", "permissions"],
+  ])("go on with %j", (name) => expect(rankName(name)).toBe(1));
+  it.each(["note", "invoice", "reason", "token", "tomorrow", "due", "accent"])("end with %j", (name) =>
     expect(rankName(name)).toBe(2),
   );
 
@@ -145,11 +146,13 @@ describe("the details of a request", () => {
       "sent to": "x".repeat(161),
       amount: "12.00 EUR",
       before: "z",
+      send_email: "true",
     });
     expect(details.map(({ name, look }) => `${name}: ${look}`)).toEqual([
       "amount: large",
       "iban: large",
       "sent to: text",
+      "send_email: text",
       "purpose: text",
       "digest: code",
       "before: text",
@@ -349,6 +352,23 @@ describe("blocks", () => {
     expect(html.indexOf("12,000.50 EUR")).toBeGreaterThan(0);
     expect(html.indexOf("12,000.50 EUR")).toBeLessThan(html.indexOf(request.action));
     expect(html).toContain("bank.pay");
+  });
+
+  it.each<[Record<string, string>, string, string[]]>([
+    [{ database: "prod", sql: "DROP TABLE a" }, "DROP TABLE a", ["prod"]],
+    [{ file_path: "/srv/a.ts", old_string: "debit(1)", new_string: "debit(2)" }, "debit(2)", []],
+    [{ command: `${"true\n".repeat(7)}rm -rf /` }, "true … Cut.", ["rm -rf /"]],
+  ])("say with an action in the agent's own words what %j runs", (context, first, below) => {
+    const request = { ...makeView().request, action: "Tidy up", tool: "db" };
+    const read = (html: string) =>
+      html.replaceAll(/<\/?(?:b|del|ins)>/g, "").replaceAll(/(?:<[^>]*>|\s)+/g, " ");
+    const block = renderToStaticMarkup(<ActionBlock request={request} context={context} />);
+    const places = [">Tidy up<", "font-mono", ">db<"].map((one) => block.indexOf(one));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places[0]).toBeGreaterThan(block.indexOf("text-xl"));
+    expect(read(block)).toContain(first);
+    const drawn = renderToStaticMarkup(<ContextBlock request={request} context={context} />);
+    for (const one of below) expect(read(drawn)).toContain(one);
   });
 
   it.each<[string, Record<string, string>, string[], string[]]>([

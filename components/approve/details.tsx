@@ -9,6 +9,7 @@ import {
   isReplaced,
   joinParts,
   listRun,
+  listRunBeside,
   splitLines,
 } from "#lib/protocol/record/title";
 import { groupSegments, runToText } from "#lib/protocol/text/display-text";
@@ -41,12 +42,15 @@ const largeLines = 6;
 /** Digests, ids, keys and encoded data: read character by character, if at all. */
 const isCode = (value: string) => /^[!-~]{24,}$/.test(value) && /\d/.test(value);
 
+/** Answers to a question that only the name asks ("Send email"). */
+const isFlag = (value: string) => /^(?:true|false|yes|no|null|none)?$/i.test(value.trim());
+
 /** Amounts, then recipients, then the rest, each in the agent's order. */
 export function listDetails(context: Readonly<Record<string, string>>): Detail[] {
   const label = labelNames(Object.keys(context));
   return Object.entries(context)
     .map(([name, value]) => {
-      const isLarge = rankName(name) < 2 && value.length <= largeLength;
+      const isLarge = rankName(name) < 2 && value.length <= largeLength && !isFlag(value);
       const look = isLarge ? ("large" as const) : isCode(value) ? ("code" as const) : ("text" as const);
       return { id: `context ${name}`, name, label: label(name), value, look };
     })
@@ -172,15 +176,17 @@ function showChange(change: ChangedText, details: readonly Detail[]): Detail[] {
 
 /**
  * Calls of hooks begin with what they run; then amounts and recipients, with the action; below it the rest, and the whole of what
- * is cut above it.
+ * is cut above it. `isCall`: the action says no more than the tool.
  */
 export function splitDetails(described: Described) {
+  const call = listRun(toTitled(described));
+  const isCall = call.length > 0;
   const changed = findChanges(described);
   const details = listDetails(described.context ?? {}).map((detail): Detail => {
     const own = changed.map(({ parts }) => parts.get(detail.name)).find((part) => part !== undefined);
     return own === undefined ? detail : { ...detail, changes: own };
   });
-  const run = listRun(toTitled(described)).flatMap((id): Detail[] => {
+  const run = (isCall ? call : listRunBeside(toTitled(described))).flatMap((id): Detail[] => {
     const change = changed.find(({ parts }) => parts.has(id));
     if (change !== undefined) return showChange(change, details);
     const detail = details.find(({ name }) => name === id);
@@ -195,5 +201,5 @@ export function splitDetails(described: Described) {
   const rest = details
     .filter((detail) => !lead.includes(detail) && !isWhole(detail))
     .map((detail): Detail => (isRun(detail) || detail.changes ? { ...detail, look: "code" } : detail));
-  return { run, lead, rest };
+  return { isCall, run, lead, rest };
 }

@@ -69,15 +69,18 @@ interface ActionBlockProps {
 /** The amount comes before everything else: it is what a wrong approval costs. */
 export function ActionBlock({ request, context, before = null, isDecided = false }: ActionBlockProps) {
   const { action, amount, tool } = request;
-  const { run, lead } = splitDetails({ action, tool, context });
-  const [main, ...changes] = run.map(toItem(before));
+  const { isCall, run, lead } = splitDetails({ action, tool, context });
+  const items = [...run, ...lead].map(toItem(before)).map((item, at) => ({
+    ...item,
+    prominent: item.prominent || (isCall && at === 0),
+  }));
   const actionSize = action.length > largeLength ? "text-base" : "text-xl";
   const actionText = (
-    <p className={main === undefined ? `font-medium leading-snug ${actionSize}` : "text-[15px] text-muted"}>
+    <p className={isCall ? "text-[15px] text-muted" : `font-medium leading-snug ${actionSize}`}>
       <AgentText value={action} />
     </p>
   );
-  const isActionFirst = amount === undefined && main === undefined;
+  const isActionFirst = amount === undefined && !isCall;
   return (
     <Card
       title={isDecided ? "What it wanted to do" : "What it wants to do"}
@@ -95,24 +98,17 @@ export function ActionBlock({ request, context, before = null, isDecided = false
         </p>
       )}
       {isActionFirst ? actionText : null}
-      {run.length + lead.length === 0 ? null : (
+      {items.length === 0 ? null : (
         <div
           className={
             isActionFirst ? "-mb-2.5 mt-3 border-line border-t" : "-mt-2.5 mb-3 border-line border-b"
           }
         >
-          <DefinitionList
-            items={[
-              ...(main === undefined ? [] : [{ ...main, prominent: true }]),
-              ...changes,
-              ...lead.map(toItem(before)),
-            ]}
-            mark={markWhole}
-          />
+          <DefinitionList items={items} mark={markWhole} />
         </div>
       )}
       {isActionFirst ? null : actionText}
-      {tool === undefined || main !== undefined ? null : (
+      {tool === undefined || isCall ? null : (
         <p className="mt-3 text-[15px] text-muted">
           With the tool{" "}
           <span className="break-all font-mono text-ink">

@@ -17,7 +17,7 @@ import { formatCount } from "#lib/protocol/text/display-text";
 
 /** Calls and recipients lead, as on the approval page; the rest follows the action. */
 function showContext(state: AuthorizationState) {
-  const { run, lead, rest } = splitDetails(state);
+  const { isCall, run, lead, rest } = splitDetails(state);
   const toItem = ({ id, label, value, excerpt, look, changes }: Detail): Definition => ({
     id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
@@ -29,9 +29,9 @@ function showContext(state: AuthorizationState) {
       />
     ),
   });
-  const [main, ...changes] = run.map(toItem);
   return {
-    run: main === undefined ? [] : [{ ...main, prominent: true }, ...changes],
+    isCall,
+    run: run.map(toItem).map((item, at) => ({ ...item, prominent: isCall && at === 0 })),
     lead: lead.map(toItem),
     rest: rest.map(toItem),
   };
@@ -256,14 +256,14 @@ export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
   const context = showContext(state);
   const items: Definition[] = [
     ...showAmount(state),
-    ...context.run,
-    ...context.lead,
+    ...(context.isCall ? [...context.run, ...context.lead] : context.lead),
     {
       id: "action",
       name: "Action",
       value: state.action === "" ? "Erased" : <AgentText value={state.action} />,
-      prominent: context.run.length === 0,
+      prominent: !context.isCall,
     },
+    ...(context.isCall ? [] : context.run),
     ...showChange(state),
     ...showTool(state),
     ...context.rest,

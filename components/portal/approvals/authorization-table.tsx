@@ -27,6 +27,8 @@ export interface AuthorizationRow {
   readonly amended_by?: string | null | undefined;
   readonly action: string;
   readonly title: string;
+  /** What runs, where the title is an action in the agent's own words. */
+  readonly runs: string | null;
   readonly amount: Amount | null;
   readonly payee: string | null;
   readonly tool: string | null;
@@ -60,7 +62,7 @@ export function When({ row }: { readonly row: Times }) {
 }
 
 interface RequestTitleProps {
-  readonly row: Pick<AuthorizationRow, "action" | "title" | "payee" | "tool">;
+  readonly row: Pick<AuthorizationRow, "action" | "title" | "runs" | "payee" | "tool">;
   readonly href: string;
 }
 
@@ -70,7 +72,7 @@ const saysPayee = (title: string, payee: string) =>
   title.length <= maxWhole && title.endsWith(` to ${payee}`);
 
 /** Names what runs, the payee unless the title ends with it, and the tool. */
-export const RequestTitle = ({ row: { action, title, payee, tool }, href }: RequestTitleProps) => (
+export const RequestTitle = ({ row: { action, title, runs, payee, tool }, href }: RequestTitleProps) => (
   <>
     <TextLink href={href}>{action === "" ? "Erased" : <AgentText value={title} isExcerpt />}</TextLink>
     {!payee || saysPayee(title, payee) ? null : (
@@ -80,6 +82,11 @@ export const RequestTitle = ({ row: { action, title, payee, tool }, href }: Requ
           to <AgentText value={payee} hideWarnings />
         </span>
       </>
+    )}
+    {runs === null ? null : (
+      <span className="block font-mono font-normal text-muted text-sm">
+        <AgentText value={runs} isExcerpt />
+      </span>
     )}
     <ToolTag tool={tool} />
   </>

@@ -4,6 +4,9 @@
 const amounts = /amount|total|price|sum\b|cost|value|fee|budget|limit|currency|quantity/;
 const recipients =
   /recipient|payee|beneficiary|creditor|receiver|destination|iban|account|wallet|address|e-?mail|domain|host|\bto\b/;
+/** Others concerned, and powers that somebody gets. */
+const parties =
+  /customer|grantee|principal|assignee|\bb?cc\b|\busers?\b|\broles?\b|polic(?:y|ies)|permission|privilege|\bscopes?\b/;
 /** Names of people, rather than of addresses of something of theirs. */
 const payees = /recipient|payee|beneficiary|creditor|receiver|supplier|vendor|merchant|\bto\b/;
 
@@ -18,7 +21,7 @@ function readName(name: string): string {
 export function rankName(name: string): number {
   const words = readName(name);
   if (amounts.test(words)) return 0;
-  return recipients.test(words) ? 1 : 2;
+  return [recipients, payees, parties].some((one) => one.test(words)) ? 1 : 2;
 }
 
 const addresses = /iban|account|wallet|address|e-?mail|domain|host/;
@@ -35,7 +38,9 @@ export function findPayee(context: Readonly<Record<string, string>>): string | n
   return name === null ? null : (context[name] ?? null);
 }
 
-const acronyms = new Set(["api", "bic", "iban", "id", "ip", "po", "sku", "swift", "uri", "url", "vat"]);
+const acronyms = new Set(
+  "api arn aws bic db dns html iban id ip json po pr sku sql swift uri url uuid vat".split(" "),
+);
 const plainName = /^[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*$/;
 
 /** "Invoice number" for `invoice_number` and `invoiceNumber`; any other name stays as it is. */

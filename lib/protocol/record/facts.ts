@@ -38,8 +38,8 @@ export interface Facts {
   readonly terms: GrantTerms | null;
   readonly usableUntil: string | null;
   readonly recordedAt: string | null;
-  /** Names what ran or is to run, where the action names a tool alone: of a call that was recorded without its arguments, or
-   * from details that only the organization and its approvers see. */
+  /** Names what ran or is to run, where the action doesn't: of a call that was recorded without its arguments, or from
+   * details that only the organization and its approvers see. */
   readonly title: string | null;
   /** End of such a call by its machine's clock, if it was recorded late. */
   readonly endedAt: string | null;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { deriveTitle, listRun } from "./title";
+import { deriveTitle, describeRunBeside, findChange, findTitle, listRun, listRunBeside } from "./title";
 
 const long = `echo ${"word ".repeat(30)}`.trim();
 const bash = { action: "Use the tool Bash", tool: "Bash" };
@@ -108,4 +108,39 @@ it.each([
 ] as [Record<string, string>, string[]][])("%j runs %j", (context, names) => {
   expect(listRun({ ...bash, context })).toEqual(names);
   expect(listRun({ ...bash, action: "Deploy", context })).toEqual([]);
+});
+
+it.each([
+  [{ database: "prod", sql: "DROP TABLE users", dry_run: "false" }, ["sql"], "DROP TABLE users"],
+  [{ cwd: "/srv", command: "git push --force", repository: "a/b" }, ["command"], "git push --force"],
+  [
+    { file_path: "a.ts", old_string: "1", new_string: "2" },
+    ["file_path", "old_string", "new_string"],
+    "a.ts",
+  ],
+  [{ "sql (01/2)": "DROP", "sql (02/2)": " TABLE a" }, ["sql (01/2)"], "DROP TABLE a"],
+  // One text alone is no change, and a path may be anything.
+  [{ path: "a.ts", old_string: "1" }, [], null],
+  [{ to: "a@b.example", body: "Two words", url: "https://a.example" }, [], null],
+  [{ command: " " }, [], null],
+  [{ command: "curl --token abcd1234" }, ["command"], "curl --token •••"],
+] as [Record<string, string>, string[], string | null][])(
+  "%j runs %j beside an action in the agent's own words",
+  (context, names, words) => {
+    for (const tool of ["psql", null]) {
+      const titled = { action: "Tidy up", tool, context };
+      expect(listRunBeside(titled)).toEqual(names);
+      expect(describeRunBeside(titled)).toBe(words);
+      expect(findTitle(titled)).toBe(words);
+      expect(deriveTitle(titled), "the action is what is signed").toBe("Tidy up");
+    }
+    expect(listRunBeside({ ...bash, context })).toEqual([]);
+    expect(listRunBeside({ action: "Tidy up", tool: "psql", context: null })).toEqual([]);
+  },
+);
+
+it("finds a change beside an action in the agent's own words", () => {
+  const context = { file_path: "a.ts", old_string: "1", new_string: "2" };
+  const change = { before: ["old_string"], after: ["new_string"] };
+  expect(findChange({ action: "Edit the file", tool: null, context })).toEqual(change);
 });

@@ -162,12 +162,14 @@ export function describeToolCall(
   return { tool, action, ...(title !== action && { title }) };
 }
 
+const createFinder = (given: readonly string[]) => (names: readonly string[]) =>
+  names.flatMap((name) => given.filter((one) => readName(one) === name));
+
 /** Names of the details that say what a hook's call runs, and what it changes in a file; none of any other action. */
 export function listRun({ action, tool, context }: Titled): string[] {
   if (tool === null || context === null || !isGeneric(action, tool)) return [];
   const first = listGiven(context);
-  const find = (names: readonly string[]) =>
-    names.flatMap((name) => first.filter((one) => readName(one) === name));
+  const find = createFinder(first);
   // A tool ignores arguments that it doesn't know: a harmless one must not stand for the one that it reads.
   const maybe = first.filter((one) => mayRun(context, one));
   const [run, file] = [find(commands), find(files)];
@@ -176,9 +178,24 @@ export function listRun({ action, tool, context }: Titled): string[] {
   return main.length > 0 ? [...new Set([...main, ...maybe])] : [];
 }
 
+/** Names that say it beside an action in the agent's own words ("Run the migration"), whatever the tool is. */
+const plainCommands = split("command cmd commandline script argv patch patchtext diff sql query statement");
+
+/** The same beside an action in the agent's own words, which may leave out what matters. */
+export function listRunBeside({ action, tool, context }: Titled): string[] {
+  if (context === null || (tool !== null && isGeneric(action, tool))) return [];
+  const find = createFinder(listGiven(context));
+  const pair = olds.flatMap((old, at) => {
+    const [before, after] = [find([old]), find(news.slice(at, at + 1))];
+    return before.length > 0 && after.length > 0 ? [...before, ...after] : [];
+  });
+  return [...new Set([...find(plainCommands), ...(pair.length > 0 ? [...find(files), ...pair] : [])])];
+}
+
 /** Names of the details that hold a changed part of a file before and after, in all of their parts; null unless it is one pair. */
 export function findChange(titled: Titled): { before: string[]; after: string[] } | null {
-  const names = listRun(titled).length === 0 ? [] : Object.keys(titled.context ?? {});
+  const run = [...listRun(titled), ...listRunBeside(titled)];
+  const names = run.length === 0 ? [] : Object.keys(titled.context ?? {});
   const findParts = (one: string | undefined) => {
     const alike = names.filter((name) => readName(name) === one);
     const parts = alike[0] === undefined ? [] : listParts(names, alike[0]).sort();
@@ -209,9 +226,26 @@ function joinWords(text: string): string {
   }
 }
 
+/** What runs beside an action in the agent's own words, as short as a title; null if no detail says it. */
+export function describeRunBeside(titled: Titled): string | null {
+  const { context } = titled;
+  const changed = findChange(titled);
+  const isChanged = (name: string) => changed?.before.includes(name) || changed?.after.includes(name);
+  const names = listRunBeside(titled).filter((name) => !isChanged(name));
+  if (context === null || names.length === 0) return null;
+  return (
+    shorten(
+      names
+        .map((name) => joinWords(joinParts(context, name)))
+        .join("\n")
+        .trim(),
+    ) || null
+  );
+}
+
 /** Null if the action says it already, or no detail does. */
 export const findTitle = (titled: Titled): string | null =>
-  listRun(titled).length === 0 ? null : deriveTitle(titled);
+  listRun(titled).length === 0 ? describeRunBeside(titled) : deriveTitle(titled);
 
 /** The action, if it says more than the tool or nothing else is known. */
 export function deriveTitle(titled: Titled): string {
