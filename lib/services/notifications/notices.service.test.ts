@@ -358,7 +358,8 @@ describe("notices", () => {
     expect(sent.map(({ subject }) => subject)).toEqual([`[TEST] ${slug()} asks you ${mark(first)}`]);
     const amount = { value: "12", currency: "EUR" };
     const later = [];
-    for (const action of ["b", "c", "d"])
+    const long = `Pay ${"every invoice ".repeat(30)}of a.example`;
+    for (const action of ["Pay b.example", "c", long])
       later.push((await request({ action, amount, approvers: ["Ana"] })).made);
     await ask(test, key, { agent_slug: `${slug()}-other`, action: "Other", approvers: ["Ana"] });
     await sendAll(test);
@@ -382,6 +383,10 @@ describe("notices", () => {
       await expectNotices(test, made.request_id, "waiting sent");
     }
     expect(sent[2]?.text).toContain("> [TEST] 12.00 EUR: ");
+    const unwrapped = sent[2]?.text.replaceAll("\n> ", " ");
+    for (const words of ["Pay b[.]example\n", "c\n", long.slice(0, 190).trim()])
+      expect(unwrapped).toContain(`Action, in the agent's own words: ${words}`);
+    expect(unwrapped, "none fills the mail").not.toContain("of a[.]example");
     expect(sent[2]?.headers?.["List-Unsubscribe"]).toBe(`<${await leaveUrl()}/leave>`);
   });
 

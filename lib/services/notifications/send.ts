@@ -136,7 +136,7 @@ function quoteFacts(facts: Facts, isDecided: boolean, hasTitle: boolean) {
   const decision: readonly FactId[] = isDecided ? ["decided", "people", "decided_at"] : [];
   const whose: Partial<Record<FactId, string>> = {
     title: "Call, in the agent's own words:",
-    what: "Action, in the agent's own words:",
+    what: actionWords,
     payee: "To, in the agent's own words:",
     requester: "Requested by, in the caller's own words:",
   };
@@ -151,7 +151,21 @@ interface Notice {
   push: PushMessage | null;
   /** Agents' words in it are no links. */
   heading: string;
+  /** As the agent wrote it, at most its beginning; null if the heading says it. */
+  action: string | null;
   agent: string;
+}
+
+const actionWords = "Action, in the agent's own words:";
+/** Of a hundred requests in one mail, each. */
+const maxAction = 200;
+
+function quoteNotice({ heading, action }: Notice) {
+  const quoted = { whose: "Request:", words: heading };
+  if (action === null) return [quoted];
+  const characters = [...action];
+  const words = characters.length > maxAction ? `${characters.slice(0, maxAction).join("")} …` : action;
+  return [quoted, { whose: actionWords, words }];
 }
 
 /** Bundles several requests of an agent into one mail and one message. */
@@ -167,7 +181,7 @@ function bundleNotices({ settings }: Context, first: Notice, others: readonly No
     lead: `The agent ${agent} requests ${all.length} approvals. Your inbox shows equal ones together:`,
     link: inbox,
     foot: [
-      ...all.flatMap(({ heading: one, push }) => [{ whose: "Request:", words: one }, push?.url ?? inbox]),
+      ...all.flatMap((one) => [...quoteNotice(one), one.push?.url ?? inbox]),
       "Anyone with these links can read the requests, so don't forward this email. To stop these emails:",
       leave,
     ],
@@ -233,7 +247,8 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
     idempotencyKey: `${request_id}/${kind}${open?.number ?? ""}/${approver_id}`,
   };
   const agent = toUnlinkedText(request.agent_slug);
-  return { mail: headed, push: isDecided || open !== null ? null : push, heading, agent };
+  const action = hasTitles && title === request.action ? null : request.action;
+  return { mail: headed, push: isDecided || open !== null ? null : push, heading, action, agent };
 }
 
 export type Due = Pick<
