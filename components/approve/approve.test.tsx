@@ -354,6 +354,26 @@ describe("blocks", () => {
     expect(html).toContain("bank.pay");
   });
 
+  it.each<[string, string | null]>([
+    [
+      '[{"description": "Consulting", "unit_price": 180.50}, {"description": "Travel\\u202e", "tax": {"rate": "20%"}}]',
+      "Description Consulting Unit price 180.5 Description Travel ⟨U+202E⟩ Tax Rate 20%",
+    ],
+    ['{"a":[1,null,"",true],"b":{}}', "A 1 null (empty) true B {}"],
+    // Another reader may see another document.
+    ['{"amount":1,"amount":2}', null],
+    ['{"amount":12345678901234567890}', null],
+    ["[[[[1]]]]", null],
+    ["[x] done", null],
+    ["[]", null],
+  ])("show %j as lists, or as it is", (text, words) => {
+    const html = renderToStaticMarkup(
+      <ContextBlock request={makeView().request} context={{ lines: text, a: "1" }} />,
+    );
+    const read = html.replaceAll(/(?:<[^>]*>|\s)+/g, " ").replaceAll("&quot;", '"');
+    expect(read).toContain(` Lines ${words ?? text} A `);
+  });
+
   it.each<[Record<string, string>, string, string[]]>([
     [{ database: "prod", sql: "DROP TABLE a" }, "DROP TABLE a", ["prod"]],
     [{ file_path: "/srv/a.ts", old_string: "debit(1)", new_string: "debit(2)" }, "debit(2)", []],

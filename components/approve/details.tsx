@@ -13,6 +13,7 @@ import {
   splitLines,
 } from "#lib/protocol/record/title";
 import { groupSegments, runToText } from "#lib/protocol/text/display-text";
+import { type JsonLists, readJsonLists } from "./json-lists";
 
 export interface Detail {
   id: string;
@@ -21,6 +22,8 @@ export interface Detail {
   label: string;
   value: string;
   look: "large" | "text" | "code" | "run";
+  /** Value as lists, if it is JSON. */
+  lists?: JsonLists;
   /** Part of a long value that is whole further below. */
   excerpt?: string;
   /** Lines that differ and that the excerpt doesn't reach. */
@@ -50,9 +53,14 @@ export function listDetails(context: Readonly<Record<string, string>>): Detail[]
   const label = labelNames(Object.keys(context));
   return Object.entries(context)
     .map(([name, value]) => {
-      const isLarge = rankName(name) < 2 && value.length <= largeLength && !isFlag(value);
-      const look = isLarge ? ("large" as const) : isCode(value) ? ("code" as const) : ("text" as const);
-      return { id: `context ${name}`, name, label: label(name), value, look };
+      const lists = readJsonLists(value);
+      const isLarge = rankName(name) < 2 && value.length <= largeLength && !isFlag(value) && lists === null;
+      const look = isLarge
+        ? ("large" as const)
+        : lists === null && isCode(value)
+          ? ("code" as const)
+          : ("text" as const);
+      return { id: `context ${name}`, name, label: label(name), value, look, ...(lists && { lists }) };
     })
     .sort((one, other) => rankName(one.name) - rankName(other.name));
 }

@@ -9,6 +9,7 @@ import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { type Detail, largeLength, splitDetails } from "./details";
+import { JsonListsView } from "./json-lists";
 import { markPart } from "./mark-parts";
 
 export const actionId = "action";
@@ -32,12 +33,16 @@ const markWhole = (id: string) => (id.startsWith("excerpt ") ? {} : markPart(id)
 
 const toItem =
   (before: Before) =>
-  ({ id, name, label, value, look, excerpt, changes, moreChanges = 0, isUnmarked }: Detail) => ({
+  ({ id, name, label, value, lists, look, excerpt, changes, moreChanges = 0, isUnmarked }: Detail) => ({
     id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
     value: (
-      <span className={look === "code" || look === "run" ? "font-mono" : undefined}>
-        <AgentText value={excerpt ?? value} changes={changes} />
+      <div className={look === "code" || look === "run" ? "font-mono" : undefined}>
+        {look === "text" && lists !== undefined ? (
+          <JsonListsView value={lists} />
+        ) : (
+          <AgentText value={excerpt ?? value} changes={changes} />
+        )}
         {isUnmarked ? (
           <span className="block font-normal font-sans text-muted text-sm">
             What changes isn't marked here.
@@ -54,7 +59,7 @@ const toItem =
             <AgentText value={before.context[name] ?? ""} />
           </Was>
         ) : null}
-      </span>
+      </div>
     ),
     prominent: look === "large",
   });

@@ -2,6 +2,7 @@
 import { AgentText } from "#components/agent-text";
 import { type Detail, splitDetails } from "#components/approve/details";
 import { GrantBlock } from "#components/approve/grant-block";
+import { JsonListsView } from "#components/approve/json-lists";
 import { RuleReason } from "#components/rule-reason";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
@@ -18,16 +19,19 @@ import { formatCount } from "#lib/protocol/text/display-text";
 /** Calls and recipients lead, as on the approval page; the rest follows the action. */
 function showContext(state: AuthorizationState) {
   const { isCall, run, lead, rest } = splitDetails(state);
-  const toItem = ({ id, label, value, excerpt, look, changes }: Detail): Definition => ({
+  const toItem = ({ id, label, value, lists, excerpt, look, changes }: Detail): Definition => ({
     id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
-    value: (
-      <AgentText
-        value={excerpt ?? value}
-        changes={changes}
-        className={look === "run" || changes ? "font-mono" : ""}
-      />
-    ),
+    value:
+      look === "text" && lists !== undefined ? (
+        <JsonListsView value={lists} />
+      ) : (
+        <AgentText
+          value={excerpt ?? value}
+          changes={changes}
+          className={look === "run" || changes ? "font-mono" : ""}
+        />
+      ),
   });
   return {
     isCall,

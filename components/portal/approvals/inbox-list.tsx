@@ -8,6 +8,7 @@ import { ApprovalNotices } from "#components/approve/approval-notices";
 import { listDetails, writeTitle } from "#components/approve/details";
 import { DifferenceAlert } from "#components/approve/difference-alert";
 import { GroupsNeeded } from "#components/approve/groups-needed";
+import { JsonListsView } from "#components/approve/json-lists";
 import { markPart, markRequest } from "#components/approve/mark-parts";
 import { postJson } from "#components/approve/post-json";
 import { InputsHash } from "#components/approve/request-blocks";
@@ -61,13 +62,13 @@ function What({ view, token }: Pick<Decidable, "view" | "token">) {
     <div className="flex flex-col gap-1.5">
       <AgentText value={nameView(view)} />
       <dl className="grid gap-x-4 gap-y-0.5 font-normal sm:grid-cols-[auto_1fr]">
-        {listDetails(context).map(({ id, label, value }) => (
+        {listDetails(context).map(({ id, label, value, lists }) => (
           <div key={id} className="contents">
             <dt className="text-muted">
               <AgentText value={label} isName />
             </dt>
             <dd className="min-w-0 [overflow-wrap:anywhere]">
-              <AgentText value={value} />
+              {lists === undefined ? <AgentText value={value} /> : <JsonListsView value={lists} />}
             </dd>
           </div>
         ))}
