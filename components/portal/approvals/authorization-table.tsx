@@ -27,8 +27,8 @@ export interface AuthorizationRow {
   readonly amended_by?: string | null | undefined;
   readonly action: string;
   readonly title: string;
-  /** What runs, where the title is an action in the agent's own words. */
-  readonly runs: string | null;
+  /** Command or details, where the title is an action in the agent's own words. */
+  readonly brief: string | null;
   readonly amount: Amount | null;
   readonly payee: string | null;
   readonly tool: string | null;
@@ -62,7 +62,7 @@ export function When({ row }: { readonly row: Times }) {
 }
 
 interface RequestTitleProps {
-  readonly row: Pick<AuthorizationRow, "action" | "title" | "runs" | "payee" | "tool">;
+  readonly row: Pick<AuthorizationRow, "action" | "title" | "brief" | "payee" | "tool">;
   readonly href: string;
 }
 
@@ -71,8 +71,8 @@ const maxWhole = 80;
 const saysPayee = (title: string, payee: string) =>
   title.length <= maxWhole && title.endsWith(` to ${payee}`);
 
-/** Names what runs, the payee unless the title ends with it, and the tool. */
-export const RequestTitle = ({ row: { action, title, runs, payee, tool }, href }: RequestTitleProps) => (
+/** Names what runs, the payee unless the title ends with it, or else what tells the request apart, and the tool. */
+export const RequestTitle = ({ row: { action, title, brief, payee, tool }, href }: RequestTitleProps) => (
   <>
     <TextLink href={href}>{action === "" ? "Erased" : <AgentText value={title} isExcerpt />}</TextLink>
     {!payee || saysPayee(title, payee) ? null : (
@@ -83,9 +83,9 @@ export const RequestTitle = ({ row: { action, title, runs, payee, tool }, href }
         </span>
       </>
     )}
-    {runs === null ? null : (
-      <span className="block font-mono font-normal text-muted text-sm">
-        <AgentText value={runs} isExcerpt />
+    {brief === null ? null : (
+      <span className="block font-normal text-muted text-sm">
+        <AgentText value={brief} isExcerpt />
       </span>
     )}
     <ToolTag tool={tool} />

@@ -19,7 +19,7 @@ const testRow = {
   agent_slug: "bot",
   action: "Pay",
   title: "Pay",
-  runs: null,
+  brief: null,
   amount: { value: "12000.5", currency: "EUR" },
   payee: null,
   tool: "transfer",

@@ -16,7 +16,7 @@ interface InboxRow {
   readonly agent_slug: string;
   readonly action: string;
   readonly title: string;
-  readonly runs: string | null;
+  readonly brief: string | null;
   readonly amount: Amount | null;
   readonly payee: string | null;
   /** Reason for which the organization's rules ask people. */

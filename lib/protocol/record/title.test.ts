@@ -1,5 +1,13 @@
 import { expect, it } from "vitest";
-import { deriveTitle, describeRunBeside, findChange, findTitle, listRun, listRunBeside } from "./title";
+import {
+  deriveTitle,
+  describeBriefly,
+  describeRunBeside,
+  findChange,
+  findTitle,
+  listRun,
+  listRunBeside,
+} from "./title";
 
 const long = `echo ${"word ".repeat(30)}`.trim();
 const bash = { action: "Use the tool Bash", tool: "Bash" };
@@ -143,4 +151,27 @@ it("finds a change beside an action in the agent's own words", () => {
   const context = { file_path: "a.ts", old_string: "1", new_string: "2" };
   const change = { before: ["old_string"], after: ["new_string"] };
   expect(findChange({ action: "Edit the file", tool: null, context })).toEqual(change);
+});
+
+it.each([
+  [{ database: "prod", sql: "DROP TABLE a" }, "DROP TABLE a"],
+  [
+    { verb: "delete", resource: "deployment/api", namespace: "prod" },
+    "Verb: delete · Resource: deployment/api",
+  ],
+  [
+    { justification: "Debug it", duration: "permanent", role: "Admin", user: "ann" },
+    "Role: Admin · User: ann",
+  ],
+  [
+    { send_email: "true", lines: '[{"a":1}]', note: "a\nb", text: "x".repeat(61), due: "today" },
+    "Due: today",
+  ],
+  [{ payee: "Example Ltd", due: "today" }, null],
+  [{ to: "prod", command: "make install" }, "make install"],
+  [{ url: "https://a.example/?token=abcd1234efgh" }, "URL: https://a.example/?token=•••"],
+  [{}, null],
+] as [Record<string, string>, string | null][])("%j is in a list %j", (context, words) => {
+  expect(describeBriefly({ action: "Tidy up", tool: "psql", context })).toBe(words);
+  expect(describeBriefly({ ...bash, context })).toBeNull();
 });

@@ -2,6 +2,7 @@
  * A title that says what runs, where many requests have the same action ("Use the tool Bash"): derived for display from
  * details that only the organization and its approvers see. Signed, matched and approved is the action itself.
  */
+import { findPayeeName, labelNames, rankName } from "#lib/protocol/approval/detail-names";
 import { canonicalJson, isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { maskSecrets } from "#lib/protocol/text/mask-secrets";
@@ -181,7 +182,7 @@ export function listRun({ action, tool, context }: Titled): string[] {
 /** Names that say it beside an action in the agent's own words ("Run the migration"), whatever the tool is. */
 const plainCommands = split("command cmd commandline script argv patch patchtext diff sql query statement");
 
-/** The same beside an action in the agent's own words, which may leave out what matters. */
+/** Details that say so beside an action in the agent's own words, which may leave out what matters. */
 export function listRunBeside({ action, tool, context }: Titled): string[] {
   if (context === null || (tool !== null && isGeneric(action, tool))) return [];
   const find = createFinder(listGiven(context));
@@ -226,7 +227,7 @@ function joinWords(text: string): string {
   }
 }
 
-/** What runs beside an action in the agent's own words, as short as a title; null if no detail says it. */
+/** Says briefly what runs beside an action in the agent's own words; null if no detail does. */
 export function describeRunBeside(titled: Titled): string | null {
   const { context } = titled;
   const changed = findChange(titled);
@@ -241,6 +242,24 @@ export function describeRunBeside(titled: Titled): string | null {
         .trim(),
     ) || null
   );
+}
+
+const maxBriefDetail = 60;
+const isBrief = (value: string) =>
+  value.length <= maxBriefDetail && !/^\s*(?:[[{].*|true|false|yes|no|null|none)?\s*$|[\r\n]/is.test(value);
+
+/** One line for lists below an action in the agent's own words: what runs, or else two details unless a payee tells it apart. */
+export function describeBriefly(titled: Titled): string | null {
+  const { action, tool, context } = titled;
+  if (context === null || (tool !== null && isGeneric(action, tool))) return null;
+  const run = describeRunBeside(titled);
+  if (run !== null || findPayeeName(context) !== null) return run;
+  const label = labelNames(Object.keys(context));
+  const details = Object.entries(context)
+    .filter(([name, value]) => isBrief(value) && !besides.includes(readName(name)))
+    .sort(([one], [other]) => rankName(one) - rankName(other))
+    .slice(0, 2);
+  return details.map(([name, value]) => maskSecrets(`${label(name)}: ${value}`)).join(" · ") || null;
 }
 
 /** Null if the action says it already, or no detail does. */

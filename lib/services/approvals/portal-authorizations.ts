@@ -11,7 +11,7 @@ import { AppError } from "#lib/errors";
 import { amountValue, writeUnits } from "#lib/protocol/approval/amount";
 import { findEnd } from "#lib/protocol/approval/approval-end";
 import { findPayee } from "#lib/protocol/approval/detail-names";
-import { deriveTitle, describeRunBeside } from "#lib/protocol/record/title";
+import { deriveTitle, describeBriefly } from "#lib/protocol/record/title";
 import { dayMs } from "#lib/protocol/time/time-words";
 import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/identities";
@@ -56,7 +56,7 @@ function withLink(context: Context, state: AuthorizationState, isTest: boolean) 
   return {
     ...state,
     title: deriveTitle({ ...state, context: state.context ?? null }),
-    runs: describeRunBeside({ ...state, context: state.context ?? null }),
+    brief: describeBriefly({ ...state, context: state.context ?? null }),
     payee: state.context ? findPayee(state.context) : null,
     isTest,
     approval_url: state.status === "pending" ? approvalUrl(context, state.request_id) : null,

@@ -157,7 +157,7 @@ interface Notice {
 }
 
 const actionWords = "Action, in the agent's own words:";
-/** Of a hundred requests in one mail, each. */
+/** Characters of each, of up to a hundred in one mail. */
 const maxAction = 200;
 
 function quoteNotice({ heading, action }: Notice) {

@@ -34,7 +34,7 @@ import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import { base64Decode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { listSize } from "#lib/protocol/passkey/assertion";
-import { deriveTitle, describeRunBeside } from "#lib/protocol/record/title";
+import { deriveTitle, describeBriefly } from "#lib/protocol/record/title";
 import { publicUrl } from "#lib/protocol/statement/product";
 import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
 import { findReplaced, listDeputyships } from "#lib/services/accounts/approver-groups";
@@ -303,7 +303,7 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       agent_slug,
       action,
       title: deriveTitle({ action, tool: tool ?? null, context: parseContext(row) }),
-      runs: describeRunBeside({ action, tool: tool ?? null, context: parseContext(row) }),
+      brief: describeBriefly({ action, tool: tool ?? null, context: parseContext(row) }),
       amount: amount ?? null,
       tool: tool ?? null,
       payee: findPayee(parseContext(row)),
