@@ -340,8 +340,8 @@ export const mutations = [
   {
     threat: "A harmless argument that the tool ignores stands in a title",
     file: "lib/protocol/record/title.ts",
-    from: "first.filter((one) => readName(one) === name)",
-    to: "first.find((one) => readName(one) === name) ?? []",
+    from: "given.filter((one) => readName(one) === name)",
+    to: "given.find((one) => readName(one) === name) ?? []",
     test: "lib/protocol/record/title.test.ts",
   },
   {

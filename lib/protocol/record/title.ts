@@ -163,8 +163,9 @@ export function describeToolCall(
   return { tool, action, ...(title !== action && { title }) };
 }
 
-const createFinder = (given: readonly string[]) => (names: readonly string[]) =>
-  names.flatMap((name) => given.filter((one) => readName(one) === name));
+/** Finds details by their names as read, in the order of the names asked for. */
+const createFinder = (given: readonly string[]) => (asked: readonly string[]) =>
+  asked.flatMap((name) => given.filter((one) => readName(one) === name));
 
 /** Names of the details that say what a hook's call runs, and what it changes in a file; none of any other action. */
 export function listRun({ action, tool, context }: Titled): string[] {
