@@ -342,6 +342,13 @@ describe("blocks", () => {
       expect(whole).toContain(shown);
   });
 
+  it("draw all parts of a long command alike", () => {
+    const request = { ...makeView().request, action: "Tidy up", tool: "Bash" };
+    const context = { "command (01/2)": "echo a ".repeat(140), "command (02/2)": "echo b", note: "c" };
+    const html = renderToStaticMarkup(<ContextBlock request={request} context={context} />);
+    expect(html.split("font-mono")).toHaveLength(3);
+  });
+
   it("show how much before anything else that is wanted, and the tool that would run", () => {
     const request = {
       ...makeView().request,

@@ -8,6 +8,7 @@ import {
   findChange,
   isReplaced,
   joinParts,
+  listParts,
   listRun,
   listRunBeside,
   splitLines,
@@ -203,7 +204,8 @@ export function splitDetails(described: Described) {
     const isCut = whole !== detail.value || !isShort(whole);
     return [{ ...detail, look: "run", isUnmarked: isReplaced(id), ...(isCut && { excerpt: cut(whole) }) }];
   });
-  const isRun = ({ name }: Detail) => run.some((one) => one.name === name);
+  const runNames = run.flatMap(({ name }) => listParts(Object.keys(described.context ?? {}), name));
+  const isRun = ({ name }: Detail) => runNames.includes(name);
   const isWhole = ({ name }: Detail) => run.some((one) => one.name === name && one.excerpt === undefined);
   const lead = details.filter((detail) => detail.look === "large" && !isRun(detail));
   const rest = details

@@ -40,7 +40,7 @@ export function ConfirmPasskey(props: ConfirmPasskeyProps) {
       >
         Confirm with a passkey
       </Button>
-      <span role="status" className="text-sm">
+      <span role="status" className="text-sm empty:absolute">
         {state === "confirmed" ? `Confirmed for ${props.minutes} minutes.` : null}
         {typeof state === "object" ? <span className="font-medium text-fail">{state.problem}</span> : null}
       </span>

@@ -4,7 +4,7 @@ import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { HumanApproval } from "#lib/protocol/statement/human-approval";
 import type { Verification } from "./facts";
 import { buildFindings } from "./findings";
-import { ReceiptFacts } from "./receipt-facts";
+import { NotProvenLine, ReceiptFacts } from "./receipt-facts";
 import type { Surroundings } from "./surroundings";
 
 const payloadWith = (key: string | null) =>
@@ -185,5 +185,25 @@ describe("the first screen of a receipt", () => {
     expect(render(verificationOf({ agent_authenticated: true }), ended)).not.toContain("none since");
     const resumed = surroundings({ habits: { approvals: null, signatures: { until, isResumed: true } } });
     expect(render(verificationOf({}), resumed)).toContain("before and after this one");
+  });
+});
+
+describe("the limits below a receipt", () => {
+  const read = (fields: object) =>
+    renderToStaticMarkup(<NotProvenLine answer={verificationOf(fields).answer} />);
+
+  it("say that the payee of an approved amount isn't in it, where the details are only hashed", () => {
+    const request = { action: "Pay", amount: { value: "12", currency: "EUR" }, agent_slug: "bot" };
+    const payload = JSON.stringify({
+      predicate: {
+        ...{ request: { action: "Pay", agent_slug: "bot" }, human_approval: proven(1).human_approval },
+        timestamp: "2026-11-24T12:00:00.000Z",
+      },
+    });
+    expect(read({ ...proven(1), payload, human_authorization: { request } })).toContain(
+      "as reported, or to whom: of the details that were approved, only a hash is signed.",
+    );
+    expect(read({})).toContain("as reported. <a");
+    expect(read({ valid: false })).toBe("");
   });
 });

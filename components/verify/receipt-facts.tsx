@@ -268,9 +268,13 @@ export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) 
 /** One sentence; the section below it says the rest. */
 export function NotProvenLine({ answer }: { readonly answer: VerifyResponse }) {
   if (answer.valid === false) return null;
+  const { amount, payee } = toFacts(answer);
   return (
     <p className="mt-3 text-[15px]">
-      It doesn't prove that the action happened as reported.{" "}
+      It doesn't prove that the action happened as reported
+      {amount !== null && payee === null
+        ? ", or to whom: of the details that were approved, only a hash is signed."
+        : "."}{" "}
       <a className="text-accent underline decoration-1 underline-offset-[3px]" href="#not-proven">
         What else it doesn't prove
       </a>

@@ -43,7 +43,7 @@ const errorTitles = new Map([
   ],
   [
     "Configuration",
-    "Sign-in failed, through no fault of yours. The operator of this service finds the reason in its log.",
+    "Sign-in failed, and not because of you. Ask whoever runs this service: its log says why.",
   ],
   ["AccessDenied", "Sign-up is closed here. Ask an owner of your organization to invite you."],
 ]);

@@ -37,7 +37,7 @@ const isGeneric = (action: string, tool: string) => action === `Use the tool ${t
 const partMark = / \(\d+\/\d+\)$/;
 
 /** The name and, if it is a part of a long value ("command (01/3)"), those of the other parts. */
-function listParts(names: readonly string[], name: string): string[] {
+export function listParts(names: readonly string[], name: string): string[] {
   const own = name.replace(partMark, "");
   return own === name ? [name] : names.filter((one) => one !== own && one.replace(partMark, "") === own);
 }
