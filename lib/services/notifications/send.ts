@@ -151,7 +151,7 @@ interface Notice {
   push: PushMessage | null;
   /** Agents' words in it are no links. */
   heading: string;
-  /** As the agent wrote it, at most its beginning; null if the heading says it. */
+  /** Words of the agent; null if the heading says them. */
   action: string | null;
   agent: string;
 }
