@@ -255,14 +255,21 @@ export function validate<T>(
   throw new AppError(name, `${field}: ${first.message}`, name === "validation_error" ? { errors } : {});
 }
 
+/** Queries as they are when left out, with their defaults. Making one takes a tenth of an authorization. */
+const emptyQueries = new WeakMap<OperationSpec, Record<string, unknown>>();
+
 function parseQuery(spec: OperationSpec, url: string): Record<string, unknown> {
   if (spec.query === undefined) return {};
+  const known = url.includes("?") ? undefined : emptyQueries.get(spec);
+  if (known !== undefined) return known;
   const given = new Map<string, string>();
   for (const [name, value] of new URL(url).searchParams) {
     if (given.has(name)) throw new AppError("bad_request", `${describeName(name)}: is set more than once`);
     given.set(name, value);
   }
-  return validate(spec.query, Object.fromEntries(given), "bad_request");
+  const query = validate(spec.query, Object.fromEntries(given), "bad_request");
+  if (given.size === 0) emptyQueries.set(spec, Object.freeze(query));
+  return query;
 }
 
 /*
