@@ -278,6 +278,17 @@ test("on a phone the decision is in reach, and what was not on the screen is nam
   const names = await page.locator("[data-part] dt, [data-part^=context] dt").allInnerTexts();
   expect(names.slice(0, 4)).toEqual(["Amount", "Recipient", "Memo", "Last"]);
 
+  const looking = page.getByRole("button", { name: "I'm looking at it" });
+  const { height, reach } = await looking.evaluate((button) => {
+    button.scrollIntoView({ block: "center", behavior: "instant" });
+    const { left, top, bottom, width } = button.getBoundingClientRect();
+    const isHit = (y: number) => document.elementFromPoint(left + width / 2, y) === button;
+    return { height: bottom - top, reach: [isHit(top - 3), isHit(bottom + 3), isHit(top - 6)] };
+  });
+  expect(height, "a small button").toBeLessThan(40);
+  expect(reach, "takes a finger 44 px high").toEqual([true, true, false]);
+  await page.evaluate(() => window.scrollTo({ top: 0, behavior: "instant" }));
+
   await bar.getByRole("button", { name: "Approve" }).click();
   await expect(bar).toHaveCount(0);
   const unseen = page.getByRole("alert").filter({ hasText: "You haven't seen everything yet" });

@@ -13,7 +13,7 @@ const variants: Record<ButtonVariant, string> = {
 
 /** `large` is for a decision on a phone: 56 px high. */
 const sizes: Record<ButtonSize, string> = {
-  small: "min-h-9 px-3 text-sm",
+  small: "wide-touch min-h-9 px-3 text-sm",
   medium: "min-h-11 px-4 text-[15px]",
   large: "min-h-14 px-6 text-lg",
 };

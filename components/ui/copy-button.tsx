@@ -44,7 +44,7 @@ export function CopyButton({ text, label, withText = false }: CopyButtonProps) {
         onClick={() => void copy()}
         aria-label={`Copy ${label}`}
         title={`Copy ${label}`}
-        className={`no-print inline-flex min-h-8 min-w-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-1.5 text-[13px] text-muted hover:bg-sunken hover:text-ink ${ready ? "" : "invisible"}`}
+        className={`no-print wide-touch inline-flex min-h-8 min-w-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-1.5 text-[13px] text-muted hover:bg-sunken hover:text-ink ${ready ? "" : "invisible"}`}
       >
         <Icon aria-hidden="true" className="size-4" />
         {withText || outcome !== "idle" ? <span aria-hidden="true">{words}</span> : null}
