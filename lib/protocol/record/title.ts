@@ -34,6 +34,10 @@ const besides = split(
 /** A hook's action, which names the tool and no more. */
 const isGeneric = (action: string, tool: string) => action === `Use the tool ${tool}`;
 
+/** Tells an action in the agent's own words from a hook's. */
+export const isWorded = (action: string, tool: string | null): boolean =>
+  tool === null || !isGeneric(action, tool);
+
 const partMark = / \(\d+\/\d+\)$/;
 
 /** The name and, if it is a part of a long value ("command (01/3)"), those of the other parts. */
@@ -185,7 +189,7 @@ const plainCommands = split("command cmd commandline script argv patch patchtext
 
 /** Details that say so beside an action in the agent's own words, which may leave out what matters. */
 export function listRunBeside({ action, tool, context }: Titled): string[] {
-  if (context === null || (tool !== null && isGeneric(action, tool))) return [];
+  if (context === null || !isWorded(action, tool)) return [];
   const find = createFinder(listGiven(context));
   const pair = olds.flatMap((old, at) => {
     const [before, after] = [find([old]), find(news.slice(at, at + 1))];
@@ -252,7 +256,7 @@ const isBrief = (value: string) =>
 /** One line for lists below an action in the agent's own words: what runs, or else two details unless a payee tells it apart. */
 export function describeBriefly(titled: Titled): string | null {
   const { action, tool, context } = titled;
-  if (context === null || (tool !== null && isGeneric(action, tool))) return null;
+  if (context === null || !isWorded(action, tool)) return null;
   const run = describeRunBeside(titled);
   if (run !== null || findPayeeName(context) !== null) return run;
   const label = labelNames(Object.keys(context));

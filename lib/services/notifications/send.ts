@@ -10,6 +10,7 @@ import { claimDue, createDueWork, type DueWork, randomShare, startInterval } fro
 import { formatAmount } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { describeTerms, type FactId, type Facts, listFacts } from "#lib/protocol/record/facts";
+import { isWorded } from "#lib/protocol/record/title";
 import { formatCount, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { readableTime } from "#lib/protocol/time/time-words";
@@ -204,7 +205,9 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
   const isDecided = kind === "decided";
   const facts = await readRequestFacts(context, row);
   const { isTest } = facts;
-  const title = facts.title ?? request.action;
+  const { action: asked, tool = null } = request;
+  const call = facts.title ?? asked;
+  const title = facts.title !== null && isWorded(asked, tool) ? `${asked}: ${call}` : call;
   const heading = `${isTest ? "[TEST] " : ""}${describeSubject(facts, hasTitles ? title : null, kind === "question")}`;
   const subject = `${heading} ${nameRequest(request_id)}`;
   const leave = noticeUrl(context, approver_id);
@@ -247,7 +250,7 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
     idempotencyKey: `${request_id}/${kind}${open?.number ?? ""}/${approver_id}`,
   };
   const agent = toUnlinkedText(request.agent_slug);
-  const action = hasTitles && title === request.action ? null : request.action;
+  const action = hasTitles && title === asked ? null : asked;
   return { mail: headed, push: isDecided || open !== null ? null : push, heading, action, agent };
 }
 
