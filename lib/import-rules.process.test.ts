@@ -121,6 +121,16 @@ const listValueImports = (file: string): string[] =>
     )
     .map(({ moduleRequest }) => moduleRequest.value);
 
+/** Modules that a file names, types included, but for those that it loads when it needs them. */
+function listStaticImports(file: string): string[] {
+  const { staticImports, staticExports } = parseSync(
+    file,
+    readFileSync(path.join(root, file), "utf8"),
+  ).module;
+  const requests = [...staticImports, ...staticExports.flatMap(({ entries }) => entries)];
+  return requests.flatMap(({ moduleRequest }) => moduleRequest?.value ?? []);
+}
+
 /** The path in the repository that an import names; undefined for a package. */
 function targetOf(file: string, specifier: string): string | undefined {
   if (specifier.startsWith(".")) return path.posix.join(path.posix.dirname(file), specifier);
@@ -173,6 +183,23 @@ describe("the order of rooms", () => {
       return listViolations(file, source).map((specifier) => `${file} imports ${specifier}`);
     });
     expect(violations).toEqual([]);
+  });
+
+  it("has no circle of imports, of types neither; a file may load one that imports it only when it needs it", () => {
+    const left = new Map<string, string[]>();
+    for (const file of files.filter((one) => !isTest(one) && existsSync(path.join(root, one)))) {
+      const imported = listStaticImports(file).map((specifier) => targetOf(file, specifier));
+      left.set(
+        file,
+        imported.flatMap((target) => [`${target}.ts`, `${target}.tsx`]),
+      );
+    }
+    // Leaves what is in a circle, or imports one.
+    for (let before = 0; before !== left.size; ) {
+      before = left.size;
+      for (const [file, imported] of left) if (!imported.some((one) => left.has(one))) left.delete(file);
+    }
+    expect([...left.keys()]).toEqual([]);
   });
 
   it("names every room of lib, and none that is gone", () => {

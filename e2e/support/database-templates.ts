@@ -7,7 +7,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Sql } from "postgres";
-import { openDatabase } from "#lib/db/client";
+import { openDatabase } from "#lib/db/embedded/embedded";
 
 const cacheFolder = path.resolve("node_modules/.cache/countersign");
 const manifest = path.resolve("node_modules/@electric-sql/pglite/package.json");

@@ -7,7 +7,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import postgres from "postgres";
-import { type Database, openDatabase } from "#lib/db/client";
+import type { Database } from "#lib/db/client";
+import { openDatabase } from "#lib/db/embedded/embedded";
 import { copyEmbeddedTemplate, ensurePostgresTemplate } from "./database-templates";
 
 export { copyEmbeddedTemplate } from "./database-templates";

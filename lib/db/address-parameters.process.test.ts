@@ -8,7 +8,7 @@ import { openDriver } from "#lib/db/postgres/first-connection";
 import { parseEnv } from "#lib/env";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { startTlsDatabase, type TlsDatabase } from "#support/tls-database";
-import { openDatabase } from "./client";
+import { openDatabase } from "./embedded/embedded";
 
 const withParameter = (name: string, value: string) =>
   `postgres://u:secret-word@h/db?${new URLSearchParams({ [name]: value })}`;

@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { isUnreachable } from "#lib/db/postgres/failures";
 import { startTestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
-import { openDatabase } from "./client";
+import { openDatabase } from "./embedded/embedded";
 
 describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
   it("is migrated once when three start at once, and they make one set of keys", async () => {

@@ -4,8 +4,6 @@
  */
 import { type SQL, sql } from "drizzle-orm";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
-import { openEmbedded } from "#lib/db/embedded/embedded";
-import { openPostgres } from "#lib/db/postgres/client";
 import { startLockKey } from "#lib/db/postgres/first-connection";
 import { logIfSlow } from "./migrations";
 import type * as schema from "./schema";
@@ -54,21 +52,6 @@ export interface Database {
   /** Null behind a pooler, unless there is an address for listening. */
   listen: Listen | null;
   close(): Promise<void>;
-}
-
-export const migrationsFolder = "drizzle";
-
-export async function openDatabase(from: {
-  databaseUrl?: string | undefined;
-  listenUrl?: string | undefined;
-  dataDir: string;
-  /** Default: one, which then has more connections. */
-  processCount?: number;
-}): Promise<Database> {
-  const { databaseUrl, listenUrl, dataDir, processCount = 1 } = from;
-  return databaseUrl === undefined
-    ? openEmbedded(dataDir, migrationsFolder)
-    : openPostgres({ url: databaseUrl, listenUrl }, migrationsFolder, processCount === 1);
 }
 
 /** Runs `work` in one transaction while no other starting process of this database is inside. */

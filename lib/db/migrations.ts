@@ -10,6 +10,8 @@ import { migrate } from "drizzle-orm/postgres-js/migrator";
 import type postgres from "postgres";
 import { logger } from "#lib/logger";
 
+export const migrationsFolder = "drizzle";
+
 /* Messages to the operator if a start fails or has to wait, with what to do. */
 
 /** The message is for the operator, who gets no stack. */

@@ -9,7 +9,8 @@ import { startTestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { startForgetfulPooler, startPooler } from "#support/pooler";
-import { openDatabase, queryRows } from "./client";
+import { queryRows } from "./client";
+import { openDatabase } from "./embedded/embedded";
 
 describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler", () => {
   let direct: Awaited<ReturnType<typeof createTestDatabase>>;

@@ -2,7 +2,8 @@
 import { expect, it } from "vitest";
 import { anyKind, createTestDatabase } from "#support/databases";
 import { startPooler } from "#support/pooler";
-import { type Database, openDatabase } from "./client";
+import type { Database } from "./client";
+import { openDatabase } from "./embedded/embedded";
 import { createWakeups } from "./pubsub";
 
 /** Longer than any test. */

@@ -5,8 +5,9 @@
 import { constants } from "node:fs";
 import { access, readFile } from "node:fs/promises";
 import path from "node:path";
-import { type Database, openDatabase } from "#lib/db/client";
+import type { Database } from "#lib/db/client";
 import { makePrivateParent } from "#lib/db/embedded/data-folder";
+import { openDatabase } from "#lib/db/embedded/embedded";
 import { CannotStart } from "#lib/db/migrations";
 import { throwRefused } from "#lib/db/postgres/first-connection";
 import type { LocalWorldId } from "#lib/emulators/world-id";

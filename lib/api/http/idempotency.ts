@@ -14,7 +14,6 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import type { HttpContext } from "./context";
 
 /* Time for which the answer to a request with an Idempotency-Key is kept (docs/wire.md, Idempotency). */
 
@@ -126,7 +125,14 @@ function abandonedHolders({ organizationId, route, keys }: Rows): string[] {
   return [...abandoned].filter(([, rows]) => isAmong(rows)).map(([holder]) => holder);
 }
 
-async function giveBack({ database }: HttpContext, rows: Rows, holder: string): Promise<void> {
+interface Context {
+  database: Database;
+  logger: Logger;
+  clock: () => Date;
+  random: (length: number) => Uint8Array;
+}
+
+async function giveBack({ database }: Context, rows: Rows, holder: string): Promise<void> {
   const isUnused = and(areReserved(rows, holder), isNull(idempotencyKeys.response));
   await database.db.delete(idempotencyKeys).where(isUnused);
 }
@@ -134,7 +140,7 @@ async function giveBack({ database }: HttpContext, rows: Rows, holder: string): 
 const retryMs = 1_000;
 
 /** Gives them back later: what is still on its way into the database is there by then, or its lease has lapsed. */
-function abandon(context: HttpContext, rows: Rows, holder: string): void {
+function abandon(context: Context, rows: Rows, holder: string): void {
   abandoned.set(holder, rows);
   const stop = () => {
     clearInterval(timer);
@@ -149,7 +155,7 @@ function abandon(context: HttpContext, rows: Rows, holder: string): void {
  * again until it lapses.
  */
 export async function releaseIdempotent(
-  context: HttpContext,
+  context: Context,
   [first, ...others]: readonly IdempotencyHold[],
 ): Promise<void> {
   if (first === undefined) return;
@@ -180,7 +186,7 @@ type Hashes = ReadonlyMap<string, Uint8Array>;
  * The commit doesn't wait for the disk: a crash that loses a reservation ends its request, whose own commit comes after it.
  */
 async function reserve(
-  context: HttpContext,
+  context: Context,
   { days = 1, ...rows }: Wanted,
   holder: string,
   hashes: Hashes,
@@ -244,7 +250,7 @@ const reused = () =>
   new AppError("idempotency_key_reused", "Idempotency-Key: was already used with another body");
 
 /** Reads the rows of keys that somebody else has; a missing row was released. */
-async function readTaken(context: HttpContext, rows: Rows, hashes: Hashes) {
+async function readTaken(context: Context, rows: Rows, hashes: Hashes) {
   const taken = new Map<string, IdempotencyEntryStart | "in progress">();
   for (const row of await context.database.db.select().from(idempotencyKeys).where(areRows(rows))) {
     const { key, status, response, body_hash } = row;
@@ -261,7 +267,7 @@ async function readTaken(context: HttpContext, rows: Rows, hashes: Hashes) {
   return taken;
 }
 
-async function requireSameBody(context: HttpContext, rows: Rows, bodyHash: Uint8Array): Promise<void> {
+async function requireSameBody(context: Context, rows: Rows, bodyHash: Uint8Array): Promise<void> {
   const { response, locked_until, body_hash } = idempotencyKeys;
   const isThere = sql`(${response} IS NOT NULL OR ${locked_until} >= now()) AND NOT (${isForgettable})`;
   const [other] = await context.database.db
@@ -276,7 +282,7 @@ const hashBody = (body: JsonObject) => sha256(canonicalBytes(withoutNulls(body))
 
 /** Begins one request for each key, in order: all of them, or none. */
 export async function beginIdempotentEach(
-  context: HttpContext,
+  context: Context,
   rows: Wanted,
   body: JsonObject,
 ): Promise<IdempotencyStart[]> {
@@ -299,7 +305,7 @@ export async function beginIdempotentEach(
 
 /** Begins entries that have a name and a body each: the first under a key is kept, for that many days. */
 export function beginIdempotentEntries(
-  context: HttpContext,
+  context: Context,
   { bodies, ...place }: Omit<Rows, "keys"> & { bodies: ReadonlyMap<string, JsonObject>; days: number },
 ): Promise<IdempotencyEntryStart[]> {
   const hashes = new Map([...bodies].map(([key, body]) => [key, hashBody(body)]));
@@ -310,7 +316,7 @@ export const listHolds = (starts: readonly IdempotencyEntryStart[]): Idempotency
   starts.flatMap((start) => (start.kind === "held" ? [start.hold] : []));
 
 async function begin<Start extends IdempotencyEntryStart>(
-  context: HttpContext,
+  context: Context,
   rows: Wanted,
   hashes: Hashes,
   accept: (start: IdempotencyEntryStart) => Start,
@@ -345,7 +351,7 @@ function never(key: string): never {
 }
 
 export async function beginIdempotent(
-  context: HttpContext,
+  context: Context,
   organizationId: string,
   route: string,
   key: string,

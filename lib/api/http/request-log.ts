@@ -9,7 +9,6 @@ import type { OperationSpec } from "#lib/api/operations/operation";
 import type { Database } from "#lib/db/client";
 import { describeMessage, type Logger } from "#lib/logger";
 import { dayMs } from "#lib/protocol/time/time-words";
-import type { HttpContext, KnownKey } from "./context";
 import { noteMalformedForm } from "./plain-page";
 import type { HttpRequest } from "./problem";
 
@@ -216,7 +215,7 @@ export function createRequestLog(
 /* Collects a request's row for the request log. */
 
 export interface Trace {
-  key: KnownKey | null;
+  key: Pick<LoggedRequest, "keyId" | "organizationId"> | null;
   body: unknown;
   attested: readonly string[];
   waitedMs: number;
@@ -229,7 +228,7 @@ function readAgentSlug({ body }: Trace): string | null {
 }
 
 export function logRequest(
-  { clock, requestLog }: HttpContext,
+  { clock, requestLog }: { clock: () => Date; requestLog: RequestLog },
   { path }: OperationSpec,
   { method }: HttpRequest,
   trace: Trace,

@@ -5,7 +5,7 @@
 import { sql } from "drizzle-orm";
 import { LRUCache } from "lru-cache";
 import type { Database, Executor } from "#lib/db/client";
-import type { HttpContext, Principal } from "./context";
+import type { Replica } from "#lib/db/postgres/replica";
 
 export interface CachedResponse {
   digest: string;
@@ -83,8 +83,13 @@ export async function openResponseCache({ listen }: Database): Promise<ResponseC
 
 /* Serves public reads, without a key or session, from the replica, if there is one. */
 
+interface Reading {
+  database: Database;
+  replica: Replica | null;
+}
+
 /** Falls back to the primary if the replica misses the row or fails: a new record is there, or nowhere. */
-export async function readPublicly<Context extends HttpContext, Value>(
+export async function readPublicly<Context extends Reading, Value>(
   context: Context,
   read: (context: Context) => Promise<Value>,
 ): Promise<Value> {
@@ -94,8 +99,8 @@ export async function readPublicly<Context extends HttpContext, Value>(
 }
 
 /** A client that authenticates finds what it has just written. */
-export const readFor = <Context extends HttpContext, Value>(
-  viewer: Principal | null,
+export const readFor = <Context extends Reading, Value>(
+  viewer: object | null,
   context: Context,
   read: (context: Context) => Promise<Value>,
 ): Promise<Value> => (viewer === null ? readPublicly(context, read) : read(context));

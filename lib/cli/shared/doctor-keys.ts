@@ -8,8 +8,14 @@ import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { and, eq, isNull } from "drizzle-orm";
-import { type Database, migrationsFolder } from "#lib/db/client";
-import { CannotStart, type MigrationState, readMigrationState, refusals } from "#lib/db/migrations";
+import type { Database } from "#lib/db/client";
+import {
+  CannotStart,
+  type MigrationState,
+  migrationsFolder,
+  readMigrationState,
+  refusals,
+} from "#lib/db/migrations";
 import { openAsItIs, openReplicaDatabase } from "#lib/db/postgres/client";
 import { explainDatabase } from "#lib/db/postgres/first-connection";
 import { watchReplica } from "#lib/db/postgres/replica";

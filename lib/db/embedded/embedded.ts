@@ -8,8 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import postgres from "postgres";
 import type { Database } from "#lib/db/client";
-import { bringUpToDate, logIfSlow } from "#lib/db/migrations";
-import { openClients } from "#lib/db/postgres/client";
+import { bringUpToDate, logIfSlow, migrationsFolder } from "#lib/db/migrations";
+import { openClients, openPostgres } from "#lib/db/postgres/client";
 import { createWaitingList, type Exchange, shareSession } from "#lib/db/postgres/multiplexed-session";
 import { overdueMs } from "#lib/db/postgres/time-limits";
 import { type Logger, logger } from "#lib/logger";
@@ -226,4 +226,17 @@ export async function openEmbedded(folder: string, migrationsFolder: string): Pr
     await release();
     throw error;
   }
+}
+
+export async function openDatabase(from: {
+  databaseUrl?: string | undefined;
+  listenUrl?: string | undefined;
+  dataDir: string;
+  /** Default: one, which then has more connections. */
+  processCount?: number;
+}): Promise<Database> {
+  const { databaseUrl, listenUrl, dataDir, processCount = 1 } = from;
+  return databaseUrl === undefined
+    ? openEmbedded(dataDir, migrationsFolder)
+    : openPostgres({ url: databaseUrl, listenUrl }, migrationsFolder, processCount === 1);
 }

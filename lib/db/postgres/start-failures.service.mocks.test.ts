@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import postgres from "postgres";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { openDatabase } from "#lib/db/client";
+import { openDatabase } from "#lib/db/embedded/embedded";
 import { inTime } from "#lib/in-time";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { explainDatabase, startLockKey } from "./first-connection";

@@ -11,7 +11,6 @@ import type { Env } from "#lib/env";
 import { makeFolder } from "#lib/make-folder";
 import { bytesEqual } from "#lib/protocol/encoding/bytes";
 import { parseStoreAddress } from "#lib/protocol/text/host";
-import type { Patience } from "./s3-store";
 
 export type ObjectKey = string;
 
@@ -37,6 +36,12 @@ export interface ObjectStore {
   /** The last parts of the names right below `folder`. */
   list(folder: string): Promise<string[]>;
   close(): void;
+}
+
+export interface Patience {
+  /** A request that gets no answer for so long counts as lost. */
+  patienceMs: number;
+  attempts: number;
 }
 
 export function within(store: ObjectStore, folder: string): ObjectStore {

@@ -6,13 +6,7 @@
 import type { S3ServiceException } from "@aws-sdk/client-s3";
 import { loadProvider } from "#lib/env";
 import { findProxyAgent } from "#lib/platform/node-fetch";
-import type { ObjectKind, ObjectStore } from "./object-store";
-
-export interface Patience {
-  /** A request that gets no answer for so long counts as lost. */
-  patienceMs: number;
-  attempts: number;
-}
+import type { ObjectKind, ObjectStore, Patience } from "./object-store";
 
 export interface S3Options extends Partial<Patience> {
   bucket: string;

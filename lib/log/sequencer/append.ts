@@ -24,18 +24,21 @@ import {
   type Tile,
 } from "#lib/protocol/tlog/tiles";
 import {
+  type FunctionCall,
   type HashedStatement,
   isSamePosition,
+  type LeafKind,
   type LogEntry,
   type LogEntryKind,
   type Outcome,
+  type Parameter,
   type Place,
   type Placed,
   type QueuedEntry,
   type Rejection,
   SigningKeyChanged,
   type SigningThread,
-  signStatements,
+  signBatch,
   type Verdict,
 } from "./entry";
 import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
@@ -52,17 +55,6 @@ import {
   placeReadersWithin,
   type ReadablePlaces,
 } from "./positions";
-
-export type LeafKind =
-  | "attestation"
-  | "decision"
-  | "agent_change"
-  | "key_event"
-  | "epoch"
-  | "agent_heads"
-  | "ruleset"
-  | "approver_roster"
-  | "planted_requests";
 
 /** SQL of the kinds that are in an agent's record; the others are the service's own statements. */
 export const kindsOfRecords = "('attestation', 'decision', 'agent_change')";
@@ -187,14 +179,6 @@ export async function appendLeaves(
     ...describeGrowth(before, changedTiles),
   ];
   return { edge, note, receipts, parameters };
-}
-
-/** Parameter of a database's function: a value, or a column of the batch. */
-export type Parameter = ArrayElement | readonly ArrayElement[];
-
-export interface FunctionCall {
-  name: string;
-  parameters: readonly Parameter[];
 }
 
 /** A column without any value is null: the function passes over what would be done with it. */
@@ -413,7 +397,7 @@ async function sealAll(
     given.push(place);
     unsigned.push({ ...built, payloadHash });
   }
-  const sealed = await signStatements(unsigned, thread);
+  const sealed = await signBatch(unsigned, thread);
   return sealed.map((one, i) => ({ place: given[i] ?? null, sealed: one }));
 }
 

@@ -2,19 +2,18 @@
 
 import { availableParallelism } from "node:os";
 import type { LogReceipt } from "#lib/api/schemas/attest";
-import type { Executor } from "#lib/db/client";
+import type { ArrayElement, Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import type { Share } from "#lib/jobs/fair-queue";
 import type { WorkerPool } from "#lib/jobs/zk-worker-pool";
-import type { LogContext } from "#lib/log/context";
 import type * as logWorker from "#lib/log/signing/log-worker";
 import type { SigningJob } from "#lib/log/signing/log-worker";
-import type { Signer } from "#lib/log/signing/signing-keys";
+import type { Signer, SigningKeys } from "#lib/log/signing/signing-keys";
+import type { Logger } from "#lib/logger";
 import { type JoinedBytes, joinBytes, splitBytes } from "#lib/protocol/encoding/bytes";
 import { isSamePlace, type RecordPlace } from "#lib/protocol/record/agent-record";
 import type { ClientNumber } from "#lib/protocol/statement/statement";
 import { type SealedStatement, signStatement } from "#lib/protocol/tlog/log-leaf";
-import type { FunctionCall, LeafKind } from "./append";
 
 export interface UnsignedStatement {
   signer: Signer;
@@ -59,7 +58,7 @@ async function signAside(unsigned: readonly HashedStatement[], thread: SigningTh
   return signed && splitBytes(signed);
 }
 
-export async function signStatements(
+export async function signBatch(
   unsigned: readonly HashedStatement[],
   thread: SigningThread | undefined,
 ): Promise<SealedStatement[]> {
@@ -146,6 +145,25 @@ export interface Verdict {
 /** Rejected with this error; or retried in its place, or after the rest of its batch. */
 export type Rejection = AppError | "again" | "after";
 
+export type LeafKind =
+  | "attestation"
+  | "decision"
+  | "agent_change"
+  | "key_event"
+  | "epoch"
+  | "agent_heads"
+  | "ruleset"
+  | "approver_roster"
+  | "planted_requests";
+
+/** Parameter of a database's function: a value, or a column of the batch. */
+export type Parameter = ArrayElement | readonly ArrayElement[];
+
+export interface FunctionCall {
+  name: string;
+  parameters: readonly Parameter[];
+}
+
 export interface LogEntryKind<Item extends LogEntry> {
   kind: LeafKind;
   /** True if `admit` locks agents, which comes before it locks anything else of theirs. */
@@ -210,7 +228,20 @@ export class StaleInputs extends AppError {
 /** More changes than this during one request can't be meant. */
 const maxAttempts = 3;
 
-type Reloading = Pick<LogContext, "logger"> & { keys: Pick<LogContext["keys"], "reload"> };
+interface Reloading {
+  logger: Logger;
+  keys: Pick<SigningKeys, "reload">;
+}
+
+interface Submitting extends Reloading {
+  log: {
+    submit<Item extends LogEntry>(kind: LogEntryKind<Item>, item: Item): Promise<Placed<Item>>;
+    submitAll<Item extends LogEntry>(
+      kind: LogEntryKind<Item>,
+      items: readonly Item[],
+    ): Promise<Placed<Item>[]>;
+  };
+}
 
 async function reloadKeys(context: Reloading): Promise<void> {
   try {
@@ -234,7 +265,7 @@ function refuseAll(reasons: readonly unknown[]): PromiseRejectedResult[] {
 
 /** Stores all that is made or nothing. A result for each; only a failure of the whole is thrown. */
 export async function submitAllSigned<Item extends LogEntry>(
-  context: Reloading & Pick<LogContext, "log">,
+  context: Submitting,
   kind: LogEntryKind<Item>,
   make: (attempt: number) => Promise<PromiseSettledResult<Item>[]>,
 ): Promise<PromiseSettledResult<Placed<Item>>[]> {
@@ -259,7 +290,7 @@ export async function submitAllSigned<Item extends LogEntry>(
 }
 
 export async function submitSigned<Item extends LogEntry>(
-  context: Reloading & Pick<LogContext, "log">,
+  context: Submitting,
   kind: LogEntryKind<Item>,
   make: (attempt: number) => Promise<Item>,
 ): Promise<Placed<Item>> {

@@ -16,8 +16,7 @@ import {
   type RecordPlace,
 } from "#lib/protocol/record/agent-record";
 import { type ClientNumber, isClientGap } from "#lib/protocol/statement/statement";
-import type { FunctionCall, Parameter } from "./append";
-import type { LogEntry, Place } from "./entry";
+import type { FunctionCall, LogEntry, Parameter, Place } from "./entry";
 
 /*
  * The last number of each client instance (lib/protocol/statement/statement.ts) while a batch is put together. As heads of

@@ -9,8 +9,8 @@ import type { AttestResponse } from "#lib/api/schemas/attest";
 import { type ArrayElement, arrayLiteral } from "#lib/db/client";
 import { AppError, fieldError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";
-import type { FunctionCall } from "#lib/log/sequencer/append";
 import {
+  type FunctionCall,
   type LogEntry,
   type LogEntryKind,
   type Place,

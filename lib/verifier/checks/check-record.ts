@@ -11,7 +11,7 @@ import { emptyRecord, extendRecord, isRecordPlace, type RecordHead } from "#lib/
 import { type Fault, fail, failBy, fault, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import { parseActionStatement } from "#lib/protocol/statement/statement";
 import { parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
-import type { VerifierCheck } from "#lib/verifier/report/report";
+import type { RecordSummary, VerifierCheck } from "#lib/verifier/report/report";
 import type { SumSource } from "./check-sum";
 import {
   decodeHash,
@@ -139,17 +139,8 @@ export interface RecordRequest {
   sumUpTo?: number;
 }
 
-export interface RecordReport {
-  slug: string;
-  agentId: string;
-  head: { sequence: number; link: string };
-  claimed: number;
-  checks: VerifierCheck[];
-  /** The newest snapshot that counts it, if that is what it must be. */
-  snapshot: { coversSize: number; at: string; agents: number; counted: number } | null;
+export interface RecordReport extends RecordSummary {
   marks: RecordMark[];
-  /** `incomplete`: nothing failed, and no fresh signed count says that this is all. */
-  verdict: "valid" | "invalid" | "incomplete";
 }
 
 export interface ReadReceipt {

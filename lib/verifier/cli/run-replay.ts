@@ -1,49 +1,16 @@
 /** `replay`: what rules said about a request, evaluated again offline, with the user's own copy of Cedar. */
-import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { Cedar } from "#lib/protocol/policy/cedar";
-import {
-  type ReplayCheck,
-  type ReplayedDecision,
-  type ReplayedRules,
-  replayDecision,
-} from "#lib/protocol/policy/replay";
+import { type ReplayCheck, replayDecision } from "#lib/protocol/policy/replay";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { readObject, requireText, UnreadableError } from "#lib/verifier/checks/evidence";
+import { readObject, UnreadableError } from "#lib/verifier/checks/evidence";
+import { readReplayed, readRulesVersion } from "#lib/verifier/pack/ruled";
 import { type Arguments, decode } from "./arguments";
 import { type CommandIo, printJson } from "./io";
 
 async function readJsonFile(io: CommandIo, file: string): Promise<JsonObject> {
   return readObject(decode(await io.readFile(file), file));
-}
-
-const objectOrNull = (value: unknown) => (isJsonObject(value) ? value : null);
-
-export function readReplayed(json: JsonObject): ReplayedDecision {
-  const { rules, amount } = json;
-  if (!isJsonObject(rules))
-    throw new UnreadableError("the decision has no rules: save it with the owner's key, if rules were on");
-  const { context, policy_ids } = rules;
-  if (!isJsonObject(context) || !isJsonObject(context["agent"]) || !Array.isArray(policy_ids))
-    throw new UnreadableError("rules: what they were evaluated over is missing or erased");
-  for (const name of ["ruleset_hash", "context_hash", "decision", "reason"]) requireText(rules, name);
-  return {
-    agent_slug: requireText(json, "agent_slug"),
-    action: requireText(json, "action"),
-    tool: typeof json["tool"] === "string" ? json["tool"] : null,
-    amount: objectOrNull(amount) as ReplayedDecision["amount"],
-    created_at: requireText(json, "created_at"),
-    decided_by: objectOrNull(json["decided_by"]),
-    human_authorization: objectOrNull(json["human_authorization"]),
-    rules: rules as unknown as ReplayedDecision["rules"],
-  };
-}
-
-export function readRulesVersion(json: JsonObject): ReplayedRules {
-  const version = objectOrNull(json["rules"]) ?? json;
-  const fallback = requireText(version, "fallback");
-  if (fallback !== "ask" && fallback !== "deny") throw new UnreadableError("fallback: expected ask or deny");
-  return { text: requireText(version, "text"), fallback };
 }
 
 export async function loadCedar(io: CommandIo, folder: string): Promise<Cedar> {

@@ -13,6 +13,7 @@ import {
   checkRecorded,
   parseDerivedRules,
   type ReplayedDecision,
+  type ReplayedRules,
   replayDecision,
 } from "#lib/protocol/policy/replay";
 import { type RuleContext, rulesetHash } from "#lib/protocol/policy/rule-context";
@@ -26,10 +27,38 @@ import {
 } from "#lib/protocol/policy/suggest";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { findMaker, type ListedStatement, readStatementList } from "#lib/verifier/checks/check-sum";
-import { UnreadableError } from "#lib/verifier/checks/evidence";
+import { requireText, UnreadableError } from "#lib/verifier/checks/evidence";
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
-import { readReplayed, readRulesVersion } from "#lib/verifier/cli/run-replay";
 import type { OpenPack } from "./archive";
+
+const objectOrNull = (value: unknown) => (isJsonObject(value) ? value : null);
+
+export function readReplayed(json: JsonObject): ReplayedDecision {
+  const { rules, amount } = json;
+  if (!isJsonObject(rules))
+    throw new UnreadableError("the decision has no rules: save it with the owner's key, if rules were on");
+  const { context, policy_ids } = rules;
+  if (!isJsonObject(context) || !isJsonObject(context["agent"]) || !Array.isArray(policy_ids))
+    throw new UnreadableError("rules: what they were evaluated over is missing or erased");
+  for (const name of ["ruleset_hash", "context_hash", "decision", "reason"]) requireText(rules, name);
+  return {
+    agent_slug: requireText(json, "agent_slug"),
+    action: requireText(json, "action"),
+    tool: typeof json["tool"] === "string" ? json["tool"] : null,
+    amount: objectOrNull(amount) as ReplayedDecision["amount"],
+    created_at: requireText(json, "created_at"),
+    decided_by: objectOrNull(json["decided_by"]),
+    human_authorization: objectOrNull(json["human_authorization"]),
+    rules: rules as unknown as ReplayedDecision["rules"],
+  };
+}
+
+export function readRulesVersion(json: JsonObject): ReplayedRules {
+  const version = objectOrNull(json["rules"]) ?? json;
+  const fallback = requireText(version, "fallback");
+  if (fallback !== "ask" && fallback !== "deny") throw new UnreadableError("fallback: expected ask or deny");
+  return { text: requireText(version, "text"), fallback };
+}
 
 interface Ruled {
   file: string;

@@ -7,7 +7,6 @@ import type { ActionStatement } from "#lib/protocol/statement/statement";
 import type { Warning, WarningCode } from "#lib/protocol/statement/warnings";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { describeBounds, readableTime } from "#lib/protocol/time/time-words";
-import type { RecordReport } from "#lib/verifier/checks/check-record";
 import type { EvidenceKind } from "#lib/verifier/checks/evidence";
 import type { TimeBound } from "#lib/verifier/checks/time-checks";
 import type { AuthorizationReport } from "#lib/verifier/checks/verify-human-authorization";
@@ -129,13 +128,19 @@ export const describeUncounted = (checks: readonly VerifierCheck[]): string =>
     )
     .join("; ");
 
-export function describeRecord({
-  verdict,
-  head,
-  claimed,
-  checks,
-  snapshot,
-}: Omit<RecordReport, "marks">): string {
+export interface RecordSummary {
+  slug: string;
+  agentId: string;
+  head: { sequence: number; link: string };
+  claimed: number;
+  checks: VerifierCheck[];
+  /** The newest snapshot that counts it, if that is what it must be. */
+  snapshot: { coversSize: number; at: string; agents: number; counted: number } | null;
+  /** `incomplete`: nothing failed, and no fresh signed count says that this is all. */
+  verdict: "valid" | "invalid" | "incomplete";
+}
+
+export function describeRecord({ verdict, head, claimed, checks, snapshot }: RecordSummary): string {
   if (verdict === "incomplete")
     return `Nothing failed, but not everything is counted: ${describeUncounted(checks)}.`;
   if (verdict === "valid")
