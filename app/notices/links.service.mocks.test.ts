@@ -204,7 +204,13 @@ describe("approvers", () => {
     const ofOwner = async () =>
       (await listNoticeSettings(context, approver)).filter(({ isMember }) => !isMember);
     expect(await ofOwner()).toMatchObject([{ organizationId: owner.organizationId, requests: "named" }]);
+    const ids = [approver.organizationId, owner.organizationId];
+    const listed = await listNoticeSettings(context, approver);
+    expect(listed.map(({ name }) => name)).toEqual(
+      ids.map((id) => `${organizationTitle(null)} (${id.slice(-4)})`),
+    );
     await request({ action: "last", approvers: ["Ana"] });
+    expect(await inbox(approver)).toMatchObject([{ organization_id: owner.organizationId }]);
     await deleteOrganization(context, owner, organizationTitle(null));
     expect([await ofOwner(), await inbox(approver, false)]).toEqual([[], []]);
     await expect(readApproverLink(context, await tokenOf(test, ana))).rejects.toMatchObject(notFound);

@@ -10,7 +10,7 @@ import { PortalSearch } from "#components/portal/shell/portal-search";
 import { sectionIcons } from "#components/portal/shell/section-icons";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { SkipLink } from "#components/ui/skip-link";
-import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { organizationTitleIn } from "#lib/protocol/text/organization-name";
 import { type Portal, readPortal } from "#lib/server/pages/portal-request";
 import { confirmedMinutes, mayAct } from "#lib/services/accounts/members";
 import { hasPasskey } from "#lib/services/accounts/passkeys";
@@ -45,7 +45,7 @@ export default async function PortalLayout({ children }: { readonly children: Re
         <div className="no-print flex flex-wrap items-center justify-between gap-x-6 gap-y-2 pb-4">
           <div className="min-w-0">
             <p className="font-medium">
-              <AgentText value={organizationTitle(membership.name)} isName hideWarnings />
+              <AgentText value={organizationTitleIn(memberships, membership)} isName hideWarnings />
             </p>
             <p className="text-muted text-sm [overflow-wrap:anywhere]">
               {person.email} · {membership.role}

@@ -6,14 +6,13 @@ import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { Checkbox, Field, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/api/schemas/form-state";
-import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { PortalForm } from "./shown-organization";
 
 interface NoticeFormProps {
   readonly action: FormAction;
   readonly settings: {
     readonly organizationId: string;
-    readonly organizationName: string | null;
+    readonly name: string;
     readonly isMember: boolean;
     readonly requests: "all" | "named" | "none";
     readonly decisions: boolean;
@@ -28,7 +27,7 @@ export function NoticeForm({ action, settings }: NoticeFormProps) {
   return (
     <PortalForm action={submit} className="flex flex-col gap-3">
       <h3 className="font-medium">
-        <AgentText value={organizationTitle(settings.organizationName)} isName hideWarnings />
+        <AgentText value={settings.name} isName hideWarnings />
       </h3>
       <input type="hidden" name="organization_id" value={settings.organizationId} />
       <div className="max-w-sm">

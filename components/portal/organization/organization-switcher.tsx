@@ -5,7 +5,7 @@ import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { Select } from "#components/ui/field";
 import type { FormAction } from "#lib/api/schemas/form-state";
-import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { organizationTitleIn } from "#lib/protocol/text/organization-name";
 
 interface OrganizationSwitcherProps {
   readonly action: FormAction;
@@ -18,9 +18,9 @@ export function OrganizationSwitcher({ action, organizations, currentId }: Organ
   return (
     <form action={submit} className="flex items-center gap-2">
       <Select name="organization_id" aria-label="Organization" defaultValue={currentId} className="max-w-48">
-        {organizations.map(({ organizationId, name }) => (
-          <option key={organizationId} value={organizationId}>
-            {organizationTitle(name)}
+        {organizations.map((one) => (
+          <option key={one.organizationId} value={one.organizationId}>
+            {organizationTitleIn(organizations, one)}
           </option>
         ))}
       </Select>

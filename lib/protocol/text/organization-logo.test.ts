@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { deriveMark, markColors, markPattern } from "./organization-name";
+import { deriveMark, markColors, markPattern, organizationTitleIn } from "./organization-name";
 
 describe("a mark that nobody chose", () => {
   it.each([
@@ -54,4 +54,22 @@ describe("the colours", () => {
     expect(contrast(hexOf(`mark-${color}`), hexOf("on-accent"))).toBeGreaterThanOrEqual(4.5);
     expect(css).toContain(`--color-mark-${color}: var(--mark-${color});`);
   });
+});
+
+it("tells organizations of one list apart that have the same name or none", () => {
+  const list = ["Acme", null, "Acme", "Other", null].map((name, i) => ({
+    organizationId: `0199-${i}00${i}`,
+    name,
+  }));
+  expect(list.map((one) => organizationTitleIn(list, one))).toEqual([
+    "Acme (0000)",
+    "Unnamed organization (1001)",
+    "Acme (2002)",
+    "Other",
+    "Unnamed organization (4004)",
+  ]);
+  expect(list.slice(0, 2).map((one) => organizationTitleIn([one, one], one))).toEqual([
+    "Acme",
+    "Unnamed organization",
+  ]);
 });

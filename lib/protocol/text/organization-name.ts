@@ -5,6 +5,20 @@ export function organizationTitle(name: string | null): string {
   return name ?? unnamedOrganization;
 }
 
+interface Listed {
+  readonly organizationId: string;
+  readonly name: string | null;
+}
+
+/** Those of one list that have the same title are told apart by the ends of their ids. */
+export function organizationTitleIn(list: readonly Listed[], { organizationId, name }: Listed): string {
+  const title = organizationTitle(name);
+  const isShared = list.some(
+    (other) => other.organizationId !== organizationId && organizationTitle(other.name) === title,
+  );
+  return isShared ? `${title} (${organizationId.slice(-4)})` : title;
+}
+
 /*
  * Mark of an organization, one or two characters and a colour beside its name, by which people recognize it. The organization
  * chooses it: it proves nothing.

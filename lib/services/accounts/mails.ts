@@ -7,6 +7,7 @@ import { AppError, fieldError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import { type ApproverChange, describeApproverChange } from "#lib/protocol/passkey/roster";
 import { escapeHtml, toUnlinkedText } from "#lib/protocol/text/display-text";
+import { organizationTitleIn } from "#lib/protocol/text/organization-name";
 import type { AccountsContext, Mail } from "./context";
 import { holdRole, listMemberships, personNotFound } from "./members";
 
@@ -260,7 +261,7 @@ export async function listNoticeSettings(context: AccountsContext, user: UserPri
   const rows = await db
     .select({
       organizationId: approvers.organization_id,
-      organizationName: organizations.name,
+      name: organizations.name,
       status: approvers.status,
       requests: approvers.requests,
       decisions: approvers.decisions,
@@ -278,7 +279,7 @@ export async function listNoticeSettings(context: AccountsContext, user: UserPri
   const isOwn = (organizationId: string) => memberships.some((one) => one.organizationId === organizationId);
   const asMember = memberships.map(({ organizationId, name }) => ({
     organizationId,
-    organizationName: name,
+    name,
     isMember: true,
     ...toSettings(rows.find((row) => row.organizationId === organizationId)),
   }));
@@ -286,11 +287,12 @@ export async function listNoticeSettings(context: AccountsContext, user: UserPri
     .filter(({ organizationId, status }) => status === "confirmed" && !isOwn(organizationId))
     .map((row) => ({
       organizationId: row.organizationId,
-      organizationName: row.organizationName,
+      name: row.name,
       isMember: false,
       ...toSettings(row),
     }));
-  return [...asMember, ...asApprover];
+  const all = [...asMember, ...asApprover];
+  return all.map((one) => ({ ...one, name: organizationTitleIn(all, one) }));
 }
 
 /** Confirms a member too: they are signed in with the address. */

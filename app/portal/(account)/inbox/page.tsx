@@ -17,7 +17,6 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";
 import type { UserPrincipal } from "#lib/api/http/context";
 import { inboxFilters } from "#lib/api/schemas/portal";
-import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { listPossibleDeputies, readDeputy } from "#lib/services/accounts/approver-groups";
@@ -38,8 +37,15 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
+interface PasskeysProps {
+  readonly context: Context;
+  readonly person: UserPrincipal;
+  /** By organization. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
 /** Lists each organization that the person approves for. */
-async function Passkeys({ context, person }: { readonly context: Context; readonly person: UserPrincipal }) {
+async function Passkeys({ context, person, names }: PasskeysProps) {
   const own = await listOwnApprovers(context, person);
   if (own.length === 0) return null;
   return (
@@ -49,11 +55,11 @@ async function Passkeys({ context, person }: { readonly context: Context; readon
         added.
       </p>
       <ul className="flex flex-col gap-8">
-        {own.map(async ({ id, organizationId, organizationName }) => (
+        {own.map(async ({ id, organizationId }) => (
           <li key={id}>
             {own.length === 1 ? null : (
               <h3 className="mb-2 font-medium">
-                <AgentText value={organizationTitle(organizationName)} isName hideWarnings />
+                <AgentText value={names.get(organizationId) ?? ""} isName hideWarnings />
               </h3>
             )}
             <PasskeyList
@@ -98,6 +104,11 @@ async function InboxPage({ searchParams }: PageProps) {
   );
   const decidable = isWaiting ? await readDecidable(context, person, rows) : [];
   const settings = await listNoticeSettings(context, person);
+  const names = new Map(settings.map(({ organizationId, name }) => [organizationId, name]));
+  const namedRows = rows.map((row) => ({
+    ...row,
+    organization_name: names.get(row.organization_id) ?? row.organization_name,
+  }));
   const buildLink = (more: Record<string, string>) => `${path}?${new URLSearchParams({ show, ...more })}`;
   const sorting: Record<string, string> = isSorted ? { sort: "amount" } : {};
   const sort = { isSorted, href: buildLink(isSorted ? {} : { sort: "amount" }) };
@@ -116,7 +127,7 @@ async function InboxPage({ searchParams }: PageProps) {
           {isWaiting ? <TextLink href={`${path}?show=decided`}>Decided</TextLink> : <strong>Decided</strong>}
         </p>
         <AmountOrder {...sort} />
-        <InboxTable isTestSaid={isTestSaid} rows={rows} isWaiting={isWaiting} sort={sort} />
+        <InboxTable isTestSaid={isTestSaid} rows={namedRows} isWaiting={isWaiting} sort={sort} />
         <CursorPagination
           label="requests"
           isByAmount={isSorted}
@@ -124,7 +135,7 @@ async function InboxPage({ searchParams }: PageProps) {
           {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor, ...sorting }) })}
         />
       </Card>
-      <Passkeys context={context} person={person} />
+      <Passkeys context={context} person={person} names={names} />
       <Card title="Emails" className="mt-5">
         <p className="mb-5 text-muted">
           Each email has a link to decide. Owners choose the{" "}

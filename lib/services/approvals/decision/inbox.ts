@@ -299,6 +299,7 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
     const { agent_slug, action, expires_at, amount, tool } = request;
     return {
       request_id: row.id,
+      organization_id: row.organization_id,
       organization_name: row.organizationName,
       agent_slug,
       action,
