@@ -498,3 +498,12 @@ export async function addOpening<Answer extends JsonObject>(
   const isPayee = ({ kind, name }: { kind: string; name: string }) => kind === "context" && name === payee;
   return { ...answer, opening: buildOpening(request, shown, [], isPayee) };
 }
+
+/** What can be opened of it, the least first. */
+export async function listOpenings(context: Context, organizationId: string, answer: JsonObject) {
+  const openings: ("payee" | "all")[] = [];
+  for (const choice of ["payee", "all"] as const)
+    if ((await addOpening(context, organizationId, answer, choice)).opening !== undefined)
+      openings.push(choice);
+  return openings;
+}

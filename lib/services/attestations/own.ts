@@ -24,7 +24,7 @@ import { readNames } from "#lib/services/accounts/approvers";
 import { recordAct } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
-import { addOpening, type OpeningChoice } from "#lib/services/approvals/read";
+import { addOpening, listOpenings, type OpeningChoice } from "#lib/services/approvals/read";
 import { type ListQuery, parseContext } from "#lib/services/approvals/rows";
 import { isTestKey } from "#lib/services/keys/api-keys";
 import {
@@ -159,8 +159,10 @@ export async function readOwnAttestation(context: Context, person: MemberPrincip
   await requireRole(context.database.db, person, "read");
   const stored = await readAttestation(context, id);
   if (!ownsRow(person, stored)) throw attestationNotFound();
+  const verification = await verifyAttestationById(context, id, person);
   return {
-    verification: await verifyAttestationById(context, id, person),
+    verification,
+    openings: await listOpenings(context, person.organizationId, verification as unknown as JsonObject),
     names: await readNames(context.database.db, person.organizationId),
     approval: await findBacking(context, id),
     isTest: (await findTests(context, [id])).size > 0,

@@ -19,7 +19,8 @@ import {
 import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
 import { endMembership } from "#lib/services/accounts/change-role";
-import { openOwnAttestation } from "#lib/services/attestations/own";
+import { listOpenings } from "#lib/services/approvals/read";
+import { openOwnAttestation, readOwnAttestation } from "#lib/services/attestations/own";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { parseTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
@@ -503,6 +504,18 @@ describe("an evidence pack", () => {
     );
   });
 
+  it("offers to open the payee alone only where it can be: it is named, and each detail is hashed by itself", async () => {
+    const list = async (more: object) => {
+      const { made } = await ask(test, key, { agent_slug: approvedSlug, ...more });
+      const answer = { human_authorization: { request: { request_id: made.request_id } } };
+      return listOpenings(test.app.context, person.organizationId, answer);
+    };
+    const details = { complete: true };
+    expect(await list({ context: { payee }, details })).toEqual(["payee", "all"]);
+    expect(await list({ context: { payee } })).toEqual(["all"]);
+    expect(await list({ context: { note: "Rent" }, details })).toEqual(["all"]);
+  });
+
   it("opens the payee alone, or all that was shown, and nothing that was not signed", async () => {
     const openedBy = async (opening: PackRequest["opening"]) =>
       unpack(await make({ agentSlugs: [approvedSlug], ...(opening && { opening }) }));
@@ -540,6 +553,8 @@ describe("an evidence pack", () => {
       }
     const { attestation_id: id } = parse(single, names[1] ?? "");
     const receipt = await openOwnAttestation(test.app.context, person, id, "payee");
+    const { openings } = await readOwnAttestation(test.app.context, person, id);
+    expect(openings).toEqual(["payee", "all"]);
     const keys = parse(single, packFiles.keys);
     const judged = await verifyEvidence(receipt, parseTrust(keys));
     expect(judged.checks.find(({ name }) => name === "opening")?.status).toBe("pass");

@@ -77,37 +77,47 @@ function DisclosureCard({ id, messages }: { readonly id: string; readonly messag
 
 interface OpenCardProps {
   readonly id: string;
+  readonly openings: readonly ("payee" | "all")[];
   readonly links: readonly OpeningLinkRow[];
 }
 
-function OpenCard({ id, links }: OpenCardProps) {
+const openingWords = { payee: "The payee alone", all: "All details, who asked, and approvers' names" };
+
+function OpenCard({ id, openings, links }: OpenCardProps) {
   return (
     <Card title="Open details to an auditor" className="mt-5">
       <p className="mb-4 max-w-prose text-muted">
         The receipt with details of its approval that only hashes show to others, as a file or by a link that
         ends. Whoever gets it can check them. The audit log says what was opened.
       </p>
-      <PortalForm
-        action={`/portal/attestations/${id}/opened`}
-        method="post"
-        keepsFields
-        className="grid max-w-2xl gap-4 sm:grid-cols-[minmax(0,1fr)_10rem]"
-      >
-        <input type="hidden" name="attestation_id" value={id} />
-        <Field id="opening" label="What to open">
-          <Select id="opening" name="opening" defaultValue="payee">
-            <option value="payee">The payee alone</option>
-            <option value="all">All details, who asked, and approvers' names</option>
-          </Select>
-        </Field>
-        <LinkDays id="opening-days" />
-        <div className="flex flex-wrap gap-3 sm:col-span-2">
-          <Button type="submit" variant="secondary">
-            Download opened receipt
-          </Button>
-          <LinkButton action={makeReceiptLink} />
-        </div>
-      </PortalForm>
+      {openings.length === 0 ? (
+        <p className="text-muted">None of them are left.</p>
+      ) : (
+        <PortalForm
+          action={`/portal/attestations/${id}/opened`}
+          method="post"
+          keepsFields
+          className="grid max-w-2xl gap-4 sm:grid-cols-[minmax(0,1fr)_10rem]"
+        >
+          <input type="hidden" name="attestation_id" value={id} />
+          <Field id="opening" label="What to open">
+            <Select id="opening" name="opening">
+              {openings.map((choice) => (
+                <option key={choice} value={choice}>
+                  {openingWords[choice]}
+                </option>
+              ))}
+            </Select>
+          </Field>
+          <LinkDays id="opening-days" />
+          <div className="flex flex-wrap gap-3 sm:col-span-2">
+            <Button type="submit" variant="secondary">
+              Download opened receipt
+            </Button>
+            <LinkButton action={makeReceiptLink} />
+          </div>
+        </PortalForm>
+      )}
       {links.length === 0 ? null : (
         <div className="mt-4">
           <OpeningLinkTable rows={links} revoke={revokeLink} />
@@ -139,9 +149,8 @@ function EraseCard({ id }: { readonly id: string }) {
 
 async function AttestationPage({ params }: PageProps) {
   const { id } = await params;
-  const { context, person, membership, verification, messages, isTest, names, approval } = await orNotFound(
-    readFound(id),
-  );
+  const { context, person, membership, verification, openings, messages, isTest, names, approval } =
+    await orNotFound(readFound(id));
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -181,7 +190,7 @@ async function AttestationPage({ params }: PageProps) {
         </Card>
       )}
       {verification.human_authorization != null && mayAct(membership.role, "take_out") ? (
-        <OpenCard id={id} links={await listOpeningLinks(context, person, id)} />
+        <OpenCard id={id} openings={openings} links={await listOpeningLinks(context, person, id)} />
       ) : null}
       {verification.payload !== null && membership.role === "owner" ? <EraseCard id={id} /> : null}
     </PortalPage>
