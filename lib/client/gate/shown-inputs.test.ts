@@ -18,7 +18,7 @@ describe("what the human reads of the arguments", () => {
   it("begins with the arguments, so that a title says one of them if none has a known name", () => {
     const context = showInputs({ account: "4711" }, { project: "Spring cleaning" });
     expect(Object.keys(context)).toEqual(["account", "project"]);
-    expect(deriveTitle({ action: "Use the tool close", tool: "close", context })).toMatch(/^4711/);
+    expect(deriveTitle({ action: "Use the tool close", tool: "close", context })).toMatch(/^account: 4711/);
   });
 
   it("is JSON if an argument has no name that can be shown, or there are too many", () => {

@@ -286,7 +286,12 @@ export function deriveTitle(titled: Titled): string {
     name === main ||
     like.includes(readName(name)) ||
     (mayRun(context, name) && !apart.includes(readName(name)));
-  const [first = "", ...more] = names.filter(isTelling).map((name) => joinWords(joinParts(context, name)));
+  // A word or a number under a name of the tool's own says nothing without it.
+  const write = (name: string) => {
+    const text = joinWords(joinParts(context, name));
+    return run.length > 0 || mayRun(context, name) ? text : `${name.replace(partMark, "")}: ${text}`;
+  };
+  const [first = "", ...more] = names.filter(isTelling).map(write);
   // A file editor's command: "create", "str_replace".
   const isVerb = file !== undefined && file !== main && /^\w+$/.test(first.trim());
   const whole = [isVerb ? `${first.trim()} ${context[file]}` : first, ...more].join("\n").trim();
