@@ -1,6 +1,6 @@
 /** The approval page's judgements: what its browser compares, what it shows large, and in which words. */
 import { AppRouterContext } from "next/dist/shared/lib/app-router-context.shared-runtime";
-import { renderToStaticMarkup } from "react-dom/server";
+import { renderToStaticMarkup as renderMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { proofStored } from "#lib/api/schemas/approval-page";
 import type { ApprovalView, WalletPreset } from "#lib/api/schemas/approval-view";
@@ -29,6 +29,9 @@ import { formatTimeLeft } from "./time-left";
 import { listShown } from "./unseen";
 import { addSpan, findGap } from "./use-seen";
 import { explainProblem, explainWalletError } from "./world-id-words";
+
+const renderToStaticMarkup = (...given: Parameters<typeof renderMarkup>) =>
+  renderMarkup(...given).replaceAll(/<span class="agent-text-joined">-<\/span>/g, "-");
 
 describe("findDifferences", () => {
   it("finds none where everything shown is what is hashed", () => {
@@ -487,9 +490,42 @@ describe("blocks", () => {
       expect(several).not.toContain("<ins>");
       expect(several).toContain("What changes isn&#x27;t marked here.");
     }
-    const [list = ""] = drawEdit({ file_path: "a", edits: '[{"new_string":"b","old_string":"a"}]' });
-    expect(list).toContain("What changes isn&#x27;t marked here.");
     expect(html).not.toContain("marked here");
+  });
+
+  it("mark each edit of a list, and none of a list that a tool may read in another way", () => {
+    const draw = (edits: unknown) =>
+      drawEdit({ file_path: "a", edits: typeof edits === "string" ? edits : JSON.stringify(edits) });
+    const edit = { old_string: "pay(1)", new_string: "pay(2)" };
+    const [html = "", details = ""] = draw([
+      { ...edit, replace_all: true },
+      { oldText: "a\nb", newText: "a" },
+    ]);
+    for (const text of ["pay(<b>1</b>)</del>", "pay(<b>2</b>)</ins>", "a\n<del>b</del>"])
+      expect(html).toContain(text);
+    for (const label of ["1 of 2, old_string", "1 of 2, new_string, replace_all true", "2 of 2, newText"])
+      expect(html).toContain(label);
+    expect(html).not.toMatch(/marked here|Cut|under Details/);
+    expect(details).toContain("replace_all");
+    const [several = ""] = draw(Array.from({ length: 5 }, () => edit));
+    expect(several.match(/<ins>/g)).toHaveLength(3);
+    expect(several.match(/And 2 more edits\. All of it is under Details\./g)).toHaveLength(1);
+    const [long = ""] = draw([{ ...edit, new_string: `pay(2)\n${"x\n".repeat(20)}` }]);
+    expect(long.match(/Cut, with \d+ more changed lines\. All of it/g)).toHaveLength(1);
+    const odd = [
+      [{ ...edit, before: "pay(3)" }],
+      [edit, { ...edit, content: "audit()" }],
+      [edit, { ...edit, range: { start: 1 } }],
+      [edit, "pay(3)"],
+      [],
+      '[{"old_string":"a","old_string":"b","new_string":"c"}]',
+      "[",
+    ];
+    for (const list of odd) {
+      const [unmarked = ""] = draw(list);
+      expect(unmarked).not.toContain("<ins>");
+      expect(unmarked).toContain("What changes isn&#x27;t marked here.");
+    }
   });
 
   it("cut a long edit to where it begins to differ, and mark all of it below", () => {

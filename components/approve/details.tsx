@@ -5,9 +5,11 @@ import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
 import {
   chooseLines,
   deriveTitle,
+  type Field,
   findChange,
   isReplaced,
   joinParts,
+  listEdits,
   listParts,
   listRun,
   listRunBeside,
@@ -27,8 +29,12 @@ export interface Detail {
   lists?: JsonLists;
   /** Part of a long value that is whole further below. */
   excerpt?: string;
+  /** True for one of the texts of a list, whole. */
+  isListed?: boolean;
   /** Lines that differ and that the excerpt doesn't reach. */
   moreChanges?: number;
+  /** Edits of a list behind the last one that is shown. */
+  moreEdits?: number;
   /** Places that differ from the text that it replaces, or that replaces it. */
   changes?: Changes;
   /** True for an edit whose changes aren't found. */
@@ -183,6 +189,37 @@ function showChange(change: ChangedText, details: readonly Detail[]): Detail[] {
   return [{ ...shown, ...cut, look: "run", moreChanges }];
 }
 
+/** So many edits of a list are shown; the list is whole below. */
+const maxEdits = 3;
+
+function showEdits({ id, name, label }: Detail, text: string): Detail[] {
+  const edits = listEdits(name, text) ?? [];
+  const marked = edits.map(({ before, after, others }, i) => {
+    const { removed, added } = markChanges(before[1], after[1]);
+    const place = `${label} ${edits.length === 1 ? "" : `${i + 1} of ${edits.length}, `}`;
+    const side = ([field, value]: Field, kind: Changes["kind"], marks: Marks, more: readonly string[]) => {
+      const key = `${id} ${i} ${kind}`;
+      const detail = {
+        id: key,
+        name: key,
+        label: [place + field, ...more].join(", "),
+        value,
+        look: "run" as const,
+      };
+      const changes = { kind, ...marks };
+      if (isShort(value)) return { ...detail, excerpt: value, changes, isListed: true };
+      const { end, ...cut } = cutChange(value, changes, true);
+      return { ...detail, ...cut, moreChanges: countBehind(changes, end) };
+    };
+    return [side(before, "removed", removed, []), side(after, "added", added, others)];
+  });
+  const more = edits.length - maxEdits;
+  const shown = marked.slice(0, maxEdits).flat();
+  const last = shown.pop();
+  if (last === undefined || more <= 0) return marked.flat();
+  return [...shown, { ...last, moreEdits: more }];
+}
+
 /**
  * Calls of hooks begin with what they run; then amounts and recipients, with the action; below it the rest, and the whole of what
  * is cut above it. `isCall`: the action says no more than the tool.
@@ -201,6 +238,8 @@ export function splitDetails(described: Described) {
     const detail = details.find(({ name }) => name === id);
     if (detail === undefined) return [];
     const whole = joinParts(described.context ?? {}, id);
+    const edits = showEdits(detail, whole);
+    if (edits.length > 0) return edits;
     const isCut = whole !== detail.value || !isShort(whole);
     return [{ ...detail, look: "run", isUnmarked: isReplaced(id), ...(isCut && { excerpt: cut(whole) }) }];
   });

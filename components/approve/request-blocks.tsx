@@ -31,9 +31,14 @@ function Was({ children }: { readonly children: ReactNode }) {
 /** An excerpt is no part that can be seen whole. */
 const markWhole = (id: string) => (id.startsWith("excerpt ") ? {} : markPart(id));
 
+function describeCut({ moreChanges = 0, moreEdits = 0 }: Pick<Detail, "moreChanges" | "moreEdits">): string {
+  if (moreEdits > 0) return `And ${formatCount(moreEdits, "more edit")}.`;
+  return moreChanges > 0 ? `Cut, with ${formatCount(moreChanges, "more changed line")}.` : "Cut.";
+}
+
 const toItem =
   (before: Before) =>
-  ({ id, name, label, value, lists, look, excerpt, changes, moreChanges = 0, isUnmarked }: Detail) => ({
+  ({ id, name, label, value, lists, look, excerpt, isListed, changes, isUnmarked, ...more }: Detail) => ({
     id: excerpt === undefined ? id : `excerpt of ${id}`,
     name: <AgentText value={label} isName />,
     value: (
@@ -48,10 +53,9 @@ const toItem =
             What changes isn't marked here.
           </span>
         ) : null}
-        {excerpt === undefined ? null : (
+        {excerpt === undefined || (isListed && more.moreEdits === undefined) ? null : (
           <span className="block font-normal font-sans text-muted text-sm">
-            {moreChanges > 0 ? `Cut, with ${formatCount(moreChanges, "more changed line")}. ` : "Cut. "}
-            All of it is under Details.
+            {describeCut(more)} All of it is under Details.
           </span>
         )}
         {before !== null && Object.hasOwn(before.context, name) ? (

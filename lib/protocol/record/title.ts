@@ -3,7 +3,8 @@
  * details that only the organization and its approvers see. Signed, matched and approved is the action itself.
  */
 import { findPayeeName, labelNames, rankName } from "#lib/protocol/approval/detail-names";
-import { canonicalJson, isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalJson, isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { maskSecrets } from "#lib/protocol/text/mask-secrets";
 
@@ -217,9 +218,44 @@ export function findChange(titled: Titled): { before: string[]; after: string[] 
   return found.length === 1 ? (found[0] ?? null) : null;
 }
 
+const lists = ["edits", "replacementchunks"];
+
 /** True for a detail that says which text of a file is replaced, perhaps in a list. */
-export const isReplaced = (name: string): boolean =>
-  [...olds, "edits", "replacementchunks"].includes(readName(name));
+export const isReplaced = (name: string): boolean => [...olds, ...lists].includes(readName(name));
+
+export type Field = readonly [name: string, text: string];
+
+export interface Edit {
+  before: Field;
+  after: Field;
+  /** Numbers and the like: "replace_all true". */
+  others: readonly string[];
+}
+
+function readEdit(json: JsonValue): Edit | null {
+  const fields = isJsonObject(json) ? Object.entries(json) : [];
+  const find = (names: readonly string[]) =>
+    fields.flatMap(([name, value]): Field[] =>
+      names.includes(readName(name)) && typeof value === "string" ? [[name, value]] : [],
+    );
+  const [before, after] = [find(olds), find(news)];
+  const others = fields.filter(([, value]) => typeof value !== "string" && typeof value !== "object");
+  // A tool reads one of several, or a text that isn't marked here.
+  if (before[0] === undefined || after[0] === undefined || fields.length - others.length !== 2) return null;
+  return { before: before[0], after: after[0], others: others.map(([name, value]) => `${name} ${value}`) };
+}
+
+/** Parts of a file before and after, of a detail that is a list of them; null if one isn't a single pair of texts. */
+export function listEdits(name: string, text: string): Edit[] | null {
+  if (!lists.includes(readName(name))) return null;
+  try {
+    const list = parseStrictJson(text);
+    const edits = Array.isArray(list) ? list.map(readEdit) : [];
+    return edits.length > 0 && edits.every((one) => one !== null) ? edits : null;
+  } catch {
+    return null;
+  }
+}
 
 /** Commands of Codex may be lists of words. */
 function joinWords(text: string): string {
