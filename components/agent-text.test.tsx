@@ -35,6 +35,13 @@ describe("agent-supplied text on a page", () => {
     expect(plain(`${"\u200Ba\n".repeat(40)}b`)).not.toContain("U+000A");
   });
 
+  it("joins a hyphen to what follows, in a text of any length without thousands of elements", () => {
+    const joined = (text: string) => render(text).match(/(?<="agent-text-joined">)-(?=<)/g) ?? [];
+    expect(joined("rm -rf --no-verify my-branch - x- \n-y")).toHaveLength(6);
+    expect(joined("-x".repeat(256))).toHaveLength(256);
+    expect(joined("-x".repeat(257))).toEqual([]);
+  });
+
   it("marks a line break in a name, which has none", () => {
     expect(renderToStaticMarkup(<AgentText value={"a\nb"} isName />)).toContain("⟨U+000A⟩");
   });

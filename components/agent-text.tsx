@@ -77,6 +77,25 @@ function writePlainly(run: DisplayRun): string {
   return `${isLong ? `⟨${sumUp(run.marks)}⟩` : runToText(run)}${run.value.endsWith("\n") ? "\n" : ""}`;
 }
 
+/** A text with more hyphens breaks behind them. */
+const maxJoined = 256;
+
+/** "--force-with-lease" stays on one line if it has room there: a break after a hyphen would look like a space. */
+function joinHyphens(text: string): ReactNode {
+  const parts = text.split(/(-(?!\s))/);
+  if (parts.length === 1 || parts.length > 2 * maxJoined + 1) return text;
+  return parts.map((part, i) =>
+    i % 2 === 0 ? (
+      part
+    ) : (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the text never changes in place
+      <span key={i} className="agent-text-joined">
+        {part}
+      </span>
+    ),
+  );
+}
+
 type Piece = readonly [at: number, node: ReactNode];
 
 /** A text in pieces that begin where one of the places begins or ends. */
@@ -131,8 +150,11 @@ function Segments({ value, breaks, changes }: SegmentsProps) {
     const pieces = cutAt(run.value, at, changes);
     return i < end ? pieces : pieces.map(([from, value]) => [from, runToText({ kind: "text", value })]);
   });
-  if (changes !== undefined) return markPieces(shown, changes);
-  const drawn = shown.map(([, node]) => node);
+  const joined = shown.map(
+    ([at, node]): Piece => [at, breaks && typeof node === "string" ? joinHyphens(node) : node],
+  );
+  if (changes !== undefined) return markPieces(joined, changes);
+  const drawn = joined.map(([, node]) => node);
   return rest === "" ? drawn : [...drawn, rest];
 }
 

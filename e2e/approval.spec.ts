@@ -145,6 +145,36 @@ test("the page's headers keep its address to itself", async ({ request }) => {
   expect(await unknown.text()).toContain("Approval link not found");
 });
 
+test("a command breaks at its spaces, not behind a hyphen, and is copied as it was sent", async ({
+  page,
+  request,
+}) => {
+  const command = "git push --force-with-lease origin my-branch";
+  const asked = await ask(request, key, { action: "Use the tool Bash", tool: "Bash", context: { command } });
+  await page.goto(asked.approval_url);
+  const shown = page.locator("dl").first().locator("dd bdi").first();
+  await expect(shown).toHaveText(command);
+  for (let width = 320; width <= 420; width += 10) {
+    await page.setViewportSize({ width, height: 844 });
+    const found = await shown.evaluate((text) => {
+      const nodes = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
+      const words = new Map<number, Set<number>>();
+      let at = 0;
+      for (let node = nodes.nextNode(); node; node = nodes.nextNode())
+        for (const [i, sign] of [...(node.textContent ?? "")].entries()) {
+          const range = document.createRange();
+          range.setStart(node, i);
+          range.setEnd(node, i + 1);
+          if (sign === " ") at += 1;
+          else words.set(at, (words.get(at) ?? new Set()).add(range.getBoundingClientRect().top));
+        }
+      getSelection()?.selectAllChildren(text);
+      return { lines: [...words.values()].map((tops) => tops.size), copied: getSelection()?.toString() };
+    });
+    expect(found, `${width} px`).toEqual({ lines: [1, 1, 1, 1, 1], copied: command });
+  }
+});
+
 test("on a phone the first screen has the action, the amount, the payee and the decision, and nothing else around it", async ({
   browser,
   request,
