@@ -17,6 +17,7 @@ import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { startTestApp, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
+import { client, startProvider } from "#support/oidc-provider";
 import { findPort } from "#support/ports";
 
 const witnessKey = makeVerifierKey(
@@ -248,6 +249,32 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     expect(await named({ issuer })).toEqual(["network: id.corp.example has no userinfo endpoint"]);
     const away = texts(await run(oidc, createNetwork({ out: ["id.corp.example"] })));
     expect(away).toContain("network: id.corp.example can't be read (ECONNREFUSED)");
+  });
+
+  it("with a provider of sign-in has the client's secret tried there", async () => {
+    const provider = await startProvider(`${variables["PUBLIC_BASE_URL"]}/api/auth/callback/oidc`);
+    const { asked, outside } = createNetwork();
+    const network = {
+      asked,
+      outside: {
+        ...outside,
+        fetch: (...given: Parameters<typeof fetch>) =>
+          (String(given[0]).startsWith(provider.issuer) ? fetch : outside.fetch)(...given),
+      },
+    };
+    const read = async (id: string, secret: string) => {
+      const oidc = { OIDC_ISSUER: provider.issuer, OIDC_CLIENT_ID: id, OIDC_CLIENT_SECRET: secret };
+      const found = await run(oidc, network);
+      return [...texts(found, "ok"), ...texts(found)].filter((one) => /OIDC|client/.test(one));
+    };
+    const { host } = new URL(provider.issuer);
+    expect(await read(client.id, client.secret)).toEqual([
+      `network: ${host} signs people in (OIDC), and knows this client`,
+    ]);
+    const refused = [`network: ${host} doesn't know this client, or not by this secret`];
+    expect(await read(client.id, "another-secret")).toEqual(refused);
+    expect(await read("nobody", client.secret)).toEqual(refused);
+    await provider.close();
   });
 
   it("with a collector of the audit log has an export of nothing sent there", async () => {

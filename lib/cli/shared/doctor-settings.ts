@@ -298,6 +298,32 @@ export async function examineWorld(env: Env, outside: Outside): Promise<Finding[
   return [...area.found, ...(await examineReach(outside, "world", urls, mend))];
 }
 
+const encodeForm = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
+
+/**
+ * Error of the token endpoint for a code that it never gave out. Next-auth authenticates likewise (RFC 6749, 2.3.1). A provider
+ * looks at the client before the code.
+ */
+async function tryClient(env: Env, { fetch: ask }: Outside, url: string): Promise<string | null> {
+  const client = [env.OIDC_CLIENT_ID ?? "", env.OIDC_CLIENT_SECRET ?? ""].map(encodeForm).join(":");
+  const answer = await ask(url, {
+    method: "POST",
+    headers: { authorization: `Basic ${Buffer.from(client).toString("base64")}`, accept: "application/json" },
+    body: new URLSearchParams({
+      grant_type: "authorization_code",
+      code: "none",
+      code_verifier: "none".repeat(11),
+      redirect_uri: `${env.PUBLIC_BASE_URL}/api/auth/callback/oidc`,
+    }),
+    redirect: "manual",
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  const { error } = (await answer.json().catch(() => ({}))) as { error?: unknown };
+  // Keycloak has another word for it.
+  if (answer.status === 401) return "invalid_client";
+  return typeof error === "string" ? error : null;
+}
+
 async function examineProvider(env: Env, outside: Outside): Promise<Finding[]> {
   const { OIDC_ISSUER: issuer } = env;
   if (issuer === undefined) return [];
@@ -314,7 +340,19 @@ async function examineProvider(env: Env, outside: Outside): Promise<Finding[]> {
       );
     else if (typeof found["userinfo_endpoint"] !== "string")
       area.fault(`${readHost(url)} has no userinfo endpoint`, "Sign-in needs one.");
-    else area.ok(`${readHost(url)} signs people in (OIDC)`);
+    else {
+      const { token_endpoint: endpoint } = found;
+      const error = typeof endpoint === "string" ? await tryClient(env, outside, endpoint) : null;
+      if (error === "invalid_client")
+        area.fault(
+          `${readHost(url)} doesn't know this client, or not by this secret`,
+          "Check OIDC_CLIENT_ID and OIDC_CLIENT_SECRET: nobody can sign in there.",
+        );
+      else
+        area.ok(
+          `${readHost(url)} signs people in (OIDC)${error === "invalid_grant" ? ", and knows this client" : ""}`,
+        );
+    }
   } catch (error) {
     area.fault(
       `${readHost(url)} can't be read (${nameError(error)})`,
