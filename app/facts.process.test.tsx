@@ -24,6 +24,7 @@ import { ReportView } from "#components/verify/report-view";
 import { describeBadge, describeCard } from "#components/verify/share-words";
 import { VerificationView } from "#components/verify/verification-view";
 import type { MemberPrincipal } from "#lib/api/http/context";
+import { shortenDecided } from "#lib/protocol/approval/decided-words";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { verifyForPage } from "#lib/server/pages/public-pages";
 import type { Mail } from "#lib/services/accounts/context";
@@ -339,9 +340,11 @@ describe("one set of samples through every output", () => {
       const { cost, tool, decided: words } = samples[kind];
       for (const list of [attestations, approvals, inbox, entries]) expect(list).toContain(cost);
       for (const list of [attestations, approvals]) expect(list).toContain(tool);
-      expect(attestations).toContain(words.toMembers);
+      const inCell = shortenDecided(words.toMembers);
+      expect(attestations).toContain(inCell);
       expect(entries).toContain(words.toPublic);
-      if (kind !== "people") expect(approvals).toContain(words.toMembers);
+      if (kind !== "people") expect(approvals).toContain(inCell);
+      if (kind === "grant") expect(attestations + approvals).not.toContain("when it was used");
       for (const write of [writeJsonFeed, writeAtomFeed]) {
         expect(write("http://localhost:3000", feed)).toContain(`${cost}: Pay invoice 7`);
         expect(write("http://localhost:3000", feed)).toContain(words.toPublic);

@@ -9,7 +9,7 @@ import { TextLink } from "#components/ui/text-link";
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import type { Amount } from "#lib/protocol/approval/amount";
 import type { Decider } from "#lib/protocol/approval/decided-by";
-import { describeUnasked } from "#lib/protocol/approval/decided-words";
+import { describeUnasked, shortenDecided } from "#lib/protocol/approval/decided-words";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { AuthorizationStatusPill } from "./authorization-status";
 
@@ -96,7 +96,7 @@ export const RequestTitle = ({ row: { action, title, brief, payee, tool }, href 
 function DecidedBy({ row }: { readonly row: AuthorizationRow }) {
   const { status, decided_by, decidedNames, approvals } = row;
   const unasked = describeUnasked(decided_by, status);
-  if (unasked !== null) return <AgentText value={unasked} hideWarnings />;
+  if (unasked !== null) return <AgentText value={shortenDecided(unasked)} hideWarnings />;
   if (status === "cancelled" || status === "expired") return null;
   const given = `${approvals.given} of ${formatCount(approvals.required, "approval")}`;
   if (status === "pending") return given;

@@ -10,6 +10,7 @@ import { StatusPill, TestMark, ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { hasWarningPill, WarningPills } from "#components/warning-pills";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
+import { shortenDecided } from "#lib/protocol/approval/decided-words";
 import { isApprovalMethod } from "#lib/protocol/statement/human-approval";
 
 interface AttestationRow extends OwnAttestation {
@@ -57,7 +58,7 @@ function Decided({ row, isTestSaid }: RowProps & { readonly isTestSaid: boolean 
   return (
     <>
       {environment === "production" || isTestSaid ? null : <TestMark method={method} />}{" "}
-      {decided === null ? null : <AgentText value={decided} isExcerpt />}
+      {decided === null ? null : <AgentText value={shortenDecided(decided)} isExcerpt />}
     </>
   );
 }

@@ -168,6 +168,10 @@ export function describeUnasked(decidedBy: Decider | null | undefined, status: s
   return describeDecided(decided).replace(/(?<!\.)$/, ".");
 }
 
+/** For a cell of a list: what was left is on the page behind it. */
+export const shortenDecided = (words: string): string =>
+  words.replace(/^(Standing approval: use \S+ of [\d,]*\d), .* when it was used/, "$1");
+
 /* A counter-offer in words. Its checks are in amendment.ts, which pages don't load for a sentence. */
 
 interface Chain {

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import type { Decided } from "#lib/protocol/approval/decided-words";
-import { describeDecided, describeUnasked, labelDecided } from "#lib/protocol/approval/decided-words";
+import {
+  describeDecided,
+  describeUnasked,
+  labelDecided,
+  shortenDecided,
+} from "#lib/protocol/approval/decided-words";
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { HumanApproval } from "#lib/protocol/statement/human-approval";
@@ -169,6 +174,14 @@ describe("who decided, in words", () => {
     [
       unasked({ ...grantUse, spent: null, budget: null, currency: null } as Decider),
       "Standing approval: use 43 of 500.",
+    ],
+    [
+      shortenDecided(unasked({ ...grantUse, use: 1_043, of: 2_500 } as Decider) ?? ""),
+      "Standing approval: use 1,043 of 2,500.",
+    ],
+    [
+      shortenDecided("Rule Standing approval: use 1 of 2, x when it was used"),
+      "Rule Standing approval: use 1 of 2, x when it was used",
     ],
     [unasked({ kind: "freeze" }, "denied"), "Denied: the organization has frozen this agent."],
     [unasked({ kind: "people" }), null],
