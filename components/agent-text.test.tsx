@@ -36,7 +36,9 @@ describe("agent-supplied text on a page", () => {
   });
 
   it("joins a hyphen to what follows, in a text of any length without thousands of elements", () => {
-    const joined = (text: string) => render(text).match(/(?<="agent-text-joined">)-(?=<)/g) ?? [];
+    const joined = (text: string) =>
+      renderToStaticMarkup(<AgentText value={text} isCommand />).match(/(?<="agent-text-joined">)-(?=<)/g) ??
+      [];
     expect(joined("rm -rf --no-verify my-branch - x- \n-y")).toHaveLength(6);
     expect(joined("-x".repeat(256))).toHaveLength(256);
     expect(joined("-x".repeat(257))).toEqual([]);

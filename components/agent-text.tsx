@@ -19,6 +19,8 @@ interface AgentTextProps {
   readonly hideWarnings?: boolean;
   /** Set in lists whose rows have their own pages: the first lines, without warnings. */
   readonly isExcerpt?: boolean;
+  /** For what runs: it breaks at its spaces, where each break is one. */
+  readonly isCommand?: boolean;
   readonly className?: string;
   /** Places that another text doesn't have. */
   readonly changes?: (Marks & { readonly kind: "removed" | "added" }) | undefined;
@@ -123,11 +125,11 @@ function markPieces(
   return groups.map(({ line, at, nodes }) => (line === undefined ? nodes : <Line key={at}>{nodes}</Line>));
 }
 
-interface SegmentsProps extends Pick<AgentTextProps, "value" | "changes"> {
+interface SegmentsProps extends Pick<AgentTextProps, "value" | "changes" | "isCommand"> {
   readonly breaks: boolean;
 }
 
-function Segments({ value, breaks, changes }: SegmentsProps) {
+function Segments({ value, breaks, changes, isCommand = false }: SegmentsProps) {
   const runs = groupSegments(value);
   const isPlain = (run: DisplayRun) => run.kind === "hidden" && breaks && isPlainBreak(run);
   const lastChip = runs.filter((run) => run.kind === "hidden" && !isPlain(run))[maxChips - 1];
@@ -151,7 +153,7 @@ function Segments({ value, breaks, changes }: SegmentsProps) {
     return i < end ? pieces : pieces.map(([from, value]) => [from, runToText({ kind: "text", value })]);
   });
   const joined = shown.map(
-    ([at, node]): Piece => [at, breaks && typeof node === "string" ? joinHyphens(node) : node],
+    ([at, node]): Piece => [at, isCommand && typeof node === "string" ? joinHyphens(node) : node],
   );
   if (changes !== undefined) return markPieces(joined, changes);
   const drawn = joined.map(([, node]) => node);
@@ -195,7 +197,8 @@ function Warnings({ warnings }: { readonly warnings: readonly TextWarning[] }) {
 }
 
 export function AgentText(props: AgentTextProps) {
-  const { value, isName = false, hideWarnings = false, isExcerpt = false, className = "", changes } = props;
+  const { value, isName = false, hideWarnings = false, isExcerpt = false, className = "" } = props;
+  const { changes, isCommand = false } = props;
   const found = hideWarnings || isExcerpt ? [] : findTextWarnings(value, isName ? "whole" : "words");
   const warnings = [
     ...new Map(found.map((warning) => [`${warning.kind} ${warning.word}`, warning])).values(),
@@ -206,7 +209,7 @@ export function AgentText(props: AgentTextProps) {
         {value === "" ? (
           <span className="text-muted italic">(empty)</span>
         ) : (
-          <Segments value={value} breaks={!isName} changes={changes} />
+          <Segments value={value} breaks={!isName} changes={changes} isCommand={isCommand} />
         )}
       </bdi>
       {warnings.length > 0 ? <Warnings warnings={warnings} /> : null}

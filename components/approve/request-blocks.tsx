@@ -46,7 +46,7 @@ const toItem =
         {look === "text" && lists !== undefined ? (
           <JsonListsView value={lists} />
         ) : (
-          <AgentText value={excerpt ?? value} changes={changes} />
+          <AgentText value={excerpt ?? value} changes={changes} isCommand={look === "code" || look === "run"} />
         )}
         {isUnmarked ? (
           <span className="block font-normal font-sans text-muted text-sm">

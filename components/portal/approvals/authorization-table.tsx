@@ -74,7 +74,9 @@ const saysPayee = (title: string, payee: string) =>
 /** Names what runs, the payee unless the title ends with it, or else what tells the request apart, and the tool. */
 export const RequestTitle = ({ row: { action, title, brief, payee, tool }, href }: RequestTitleProps) => (
   <>
-    <TextLink href={href}>{action === "" ? "Erased" : <AgentText value={title} isExcerpt />}</TextLink>
+    <TextLink href={href}>
+      {action === "" ? "Erased" : <AgentText value={title} isExcerpt isCommand />}
+    </TextLink>
     {!payee || saysPayee(title, payee) ? null : (
       <>
         {" "}

@@ -60,7 +60,7 @@ function What({ view, token }: Pick<Decidable, "view" | "token">) {
   const { request, context, requested_by: requestedBy, rules_explanation: why, rules_text: text } = view;
   return (
     <div className="flex flex-col gap-1.5">
-      <AgentText value={nameView(view)} />
+      <AgentText value={nameView(view)} isCommand />
       <dl className="grid gap-x-4 gap-y-0.5 font-normal sm:grid-cols-[auto_1fr]">
         {listDetails(context).map(({ id, label, value, lists }) => (
           <div key={id} className="contents">

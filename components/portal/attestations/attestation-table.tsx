@@ -29,7 +29,7 @@ function Action({ row }: RowProps) {
   return (
     <>
       <TextLink href={`/portal/attestations/${row.id}`}>
-        {row.title === null ? missing : <AgentText value={row.title} isExcerpt />}
+        {row.title === null ? missing : <AgentText value={row.title} isExcerpt isCommand />}
       </TextLink>
       <ToolTag tool={row.tool} />
     </>
