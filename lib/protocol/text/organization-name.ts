@@ -10,7 +10,7 @@ interface Listed {
   readonly name: string | null;
 }
 
-/** Those of one list that have the same title are told apart by the ends of their ids. */
+/** Tells organizations of one list that have the same title apart, by the ends of their ids. */
 export function organizationTitleIn(list: readonly Listed[], { organizationId, name }: Listed): string {
   const title = organizationTitle(name);
   const isShared = list.some(

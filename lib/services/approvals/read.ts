@@ -499,7 +499,7 @@ export async function addOpening<Answer extends JsonObject>(
   return { ...answer, opening: buildOpening(request, shown, [], isPayee) };
 }
 
-/** What can be opened of it, the least first. */
+/** Lists what can be opened of it, the least first. */
 export async function listOpenings(context: Context, organizationId: string, answer: JsonObject) {
   const openings: ("payee" | "all")[] = [];
   for (const choice of ["payee", "all"] as const)

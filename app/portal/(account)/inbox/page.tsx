@@ -40,7 +40,7 @@ interface PageProps {
 interface PasskeysProps {
   readonly context: Context;
   readonly person: UserPrincipal;
-  /** By organization. */
+  /** Titles by organization. */
   readonly names: ReadonlyMap<string, string>;
 }
 
