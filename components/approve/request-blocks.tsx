@@ -46,7 +46,11 @@ const toItem =
         {look === "text" && lists !== undefined ? (
           <JsonListsView value={lists} />
         ) : (
-          <AgentText value={excerpt ?? value} changes={changes} isCommand={look === "code" || look === "run"} />
+          <AgentText
+            value={excerpt ?? value}
+            changes={changes}
+            isCommand={look === "code" || look === "run"}
+          />
         )}
         {isUnmarked ? (
           <span className="block font-normal font-sans text-muted text-sm">
