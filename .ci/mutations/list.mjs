@@ -324,6 +324,27 @@ export const mutations = [
     test: "lib/db/postgres/batched-reads.service.test.ts",
   },
   {
+    threat: "A revoked key, a lowered limit or a changed setting is still in memory",
+    file: "drizzle/0028_append_one.sql",
+    from: "api_keys.revoked_at IS NULL AND ",
+    to: "",
+    test: "lib/services/attestations/verdicts.service.test.ts",
+  },
+  {
+    threat: "A revoked key, a lowered limit or a changed setting is still in memory",
+    file: "drizzle/0028_append_one.sql",
+    from: "= caller_per_day",
+    to: "IS NOT NULL",
+    test: "lib/services/attestations/verdicts.service.test.ts",
+  },
+  {
+    threat: "A revoked key, a lowered limit or a changed setting is still in memory",
+    file: "drizzle/0028_append_one.sql",
+    from: " AND agents.xmin::text = agent_version",
+    to: "",
+    test: "lib/services/attestations/verdicts.service.test.ts",
+  },
+  {
     threat: "A frozen agent lets itself go on",
     file: "drizzle/0002_store_attestations.sql",
     from: "agents.tool_manifest_hash, agents.frozen_at) = 0",

@@ -183,21 +183,31 @@ export async function appendLeaves(
 
 /** A column without any value is null: the function passes over what would be done with it. */
 function encode<Column>(value: Parameter, write: (column: readonly ArrayElement[]) => Column) {
-  if (!Array.isArray(value)) return value as ArrayElement;
+  if (!Array.isArray(value)) return (value as ArrayElement) ?? null;
   const column = value as readonly ArrayElement[];
   const isWithoutValues = column.length > 0 && column.every((one) => one === null || one === undefined);
   return isWithoutValues ? null : write(column);
 }
 
+/** Null for several entries, and for one that fills a tile: the level above grows with it. */
+function describeAlone(append: readonly Parameter[], besides: readonly FunctionCall[]) {
+  const [first, ...others] = besides;
+  if (first?.alone === undefined) return null;
+  const values = [...append, ...first.parameters];
+  if (values.some((value) => Array.isArray(value) && value.length !== 1)) return null;
+  return { call: { name: first.alone, parameters: values.flat() as ArrayElement[] }, others };
+}
+
 export function describeStore(append: readonly Parameter[], besides: readonly FunctionCall[]) {
+  const { call, others } = describeAlone(append, besides) ?? {
+    call: { name: "append_leaves", parameters: append },
+    others: besides,
+  };
   const all: unknown[] = [];
   const write = ({ name, parameters }: FunctionCall) =>
     `${name}(${parameters.map((value) => `$${all.push(encode(value, packList))}`).join(", ")})`;
-  const selected = besides.map(write).join(", ") || "1";
-  return {
-    text: `SELECT ${selected} FROM ${write({ name: "append_leaves", parameters: append })}`,
-    parameters: all,
-  };
+  const selected = others.map(write).join(", ") || "1";
+  return { text: `SELECT ${selected} FROM ${write(call)}`, parameters: all };
 }
 
 const plans = Object.entries(planSettings).map(([name, value]) => sql`set_config(${name}, ${value}, true)`);

@@ -162,6 +162,8 @@ export type Parameter = ArrayElement | readonly ArrayElement[];
 export interface FunctionCall {
   name: string;
   parameters: readonly Parameter[];
+  /** Function for a batch of one: does this and what `append_leaves` does, with both's parameters without lists. */
+  alone?: string;
 }
 
 export interface LogEntryKind<Item extends LogEntry> {

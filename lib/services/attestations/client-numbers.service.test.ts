@@ -158,12 +158,12 @@ describe("an agent's own numbers", () => {
     const statements = vi.spyOn(test.app.context.database, "statement");
     await attest(attestBody({ agent_slug: "cheap-bot" }), {}, own);
     const plain = statements.mock.calls.map(([text]) => text).join();
-    expect(plain).toContain("append_leaves");
+    expect(plain).toContain("append_attestation");
     expect(plain).not.toContain("client");
     statements.mockClear();
     await gapsOf("cheap-bot", "i", [2], {}, own);
     const texts = statements.mock.calls.map(([text]) => text).filter((text) => text.includes("client"));
-    expect(texts).toEqual([expect.stringMatching(/^SELECT .*advance_clients.* FROM append_leaves/)]);
+    expect(texts).toEqual([expect.stringMatching(/^SELECT .*advance_clients.* FROM append_attestation/)]);
     statements.mockRestore();
   });
 

@@ -310,4 +310,27 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     await other.close();
     test.use();
   });
+
+  it("stores one alone by a function of its own, on a tile that grows or is new, and one that fills a tile by lists", async () => {
+    const other = await startTestApp(kind, settings);
+    const { database } = other.app.context;
+    const { key: owner } = await other.createKey();
+    const send = () => other.call("POST", "/v1/attest", { key: owner, body: body() });
+    const first = await send();
+    for (let left = 254 - first.body.log.index; left > 0; left -= 100) {
+      const attestations = Array.from({ length: Math.min(left, 100) }, () => body());
+      const batch = { key: owner, body: { attestations } };
+      expect((await other.call("POST", "/v1/attest/batch", batch)).body.recorded).toBe(attestations.length);
+    }
+    const statements = vi.spyOn(database, "statement");
+    const answers = [await send(), await send(), await send()];
+    const functions = statements.mock.calls.map(([text]) => / FROM (\w+)/.exec(text)?.[1]);
+    vi.restoreAllMocks();
+    expect(answers.map(({ body: answer }) => answer.log.index)).toEqual([255, 256, 257]);
+    expect(functions).toEqual(["append_leaves", "append_attestation", "append_attestation"]);
+    const [log] = await checkStoredLogs(database.db, null);
+    expect(log?.check).toMatchObject({ ok: true });
+    await other.close();
+    test.use();
+  });
 });

@@ -1,6 +1,7 @@
 /**
  * Parameters of the database's function `store_attestations` (drizzle/0027_check_what_is_given.sql) for a batch's
- * attestations; it checks everything that they were made from.
+ * attestations; it checks everything that they were made from. One alone goes to `append_attestation`
+ * (drizzle/0028_append_one.sql).
  */
 
 import type { KeyPrincipal } from "#lib/api/http/context";
@@ -308,7 +309,7 @@ function insertStatements(placed: PlacedEntry[]): FunctionCall[] {
   );
   const perDay = serviceDailyLimit(first.item.context.settings);
   const parameters = [first.logId, perDay, describeNewAgents(placed), ...rows];
-  return [{ name: "store_attestations", parameters }, announcedBy(items)];
+  return [{ name: "store_attestations", parameters, alone: "append_attestation" }, announcedBy(items)];
 }
 
 export const attestationKind: LogEntryKind<AttestationItem> = {

@@ -213,6 +213,16 @@ describe("the verdict on an attestation", () => {
         expected: fault(429, "daily_limit_exceeded", "the organization can record 1 "),
       };
     },
+    "an organization whose limit is lowered meanwhile": async () => {
+      const one = await owner();
+      const slug = await known(named("lowered"), one.key);
+      const set = "UPDATE organizations SET attestations_per_day = 1 WHERE id = $1";
+      return {
+        sent: { key: one.key, body: bodyOf(slug) },
+        change: () => query(set, one.organizationId),
+        expected: fault(429, "daily_limit_exceeded", "the organization can record 1 "),
+      };
+    },
     "a key at its limit": async () => {
       const one = await owner();
       const slug = await known(named("key-limited"), one.key);
