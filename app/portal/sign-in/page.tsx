@@ -42,6 +42,10 @@ const errorTitles = new Map([
     "Your email address has changed at your company's sign-in. Ask an owner of your organization to invite the new one.",
   ],
   [
+    "OutdatedSignIn",
+    "This sign-in was begun too long ago, or you began another one since, in another tab. Try again.",
+  ],
+  [
     "Configuration",
     "Sign-in failed, and not because of you. Ask whoever runs this service: its log says why.",
   ],

@@ -415,6 +415,22 @@ describe("sign-in with a provider", () => {
     });
   });
 
+  it.each([
+    ["another tab began one since", (newer: string) => newer, true],
+    ["the cookies' time is over", () => "", true],
+    ["nobody asked for", () => "", false],
+  ])("calls it no fault of the service's: %s", async (_, keep, hasQuery) => {
+    provider.person = { sub: "ada", claims: {} };
+    const begin = () => startProviderSignIn(new Request(`${base}/portal/sign-in/oidc`));
+    const back = await provider.visit((await begin()).headers.get("location") ?? "");
+    const headers = { cookie: keep(readCookies(await begin())) };
+    const errors = vi.spyOn(test.app.context.logger, "error");
+    const ended = await completeProviderSignIn(new Request(hasQuery ? back : callback, { headers }));
+    expect(ended.headers.get("location")).toBe("/portal/sign-in?error=OutdatedSignIn");
+    expect(errors).not.toHaveBeenCalled();
+    errors.mockRestore();
+  });
+
   it("takes no answer without the cookies of the browser that asked, nor one twice", async () => {
     const first = await signIn(person("ada"));
     for (const cookie of ["", first.bound]) {

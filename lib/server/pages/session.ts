@@ -9,6 +9,7 @@ import { eq } from "drizzle-orm";
 import { NextRequest, NextResponse } from "next/server";
 import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
 import type { Adapter, AdapterSession } from "next-auth/adapters";
+import { decode } from "next-auth/jwt";
 import type { HttpContext } from "#lib/api/http/context";
 import { makeToken, readToken } from "#lib/api/http/opaque-text";
 import { limitPolicy } from "#lib/api/http/pipeline";
@@ -338,15 +339,30 @@ export async function startProviderSignIn(request: Request): Promise<Response> {
   return asRedirect(await handlers.POST(new NextRequest(url, { method: "POST", headers, body: `${body}` })));
 }
 
+/**
+ * False if the person was away longer than next-auth's cookie lasts, has begun another sign-in since, in another tab, or never
+ * began one: no fault of the service's or of the provider's. next-auth checks it again.
+ */
+async function isLastSignIn({ context, env }: App, state: string | null, cookies: readonly string[]) {
+  const salt = `${env.baseUrl.startsWith("https://") ? "__Secure-" : ""}authjs.state`;
+  const token = cookies.find((cookie) => cookie.startsWith(`${salt}=`))?.slice(salt.length + 1) ?? "";
+  const kept = await decode({ token, salt, secret: context.secrets.session }).catch(() => null);
+  return state !== null && kept?.["value"] === state;
+}
+
 export async function completeProviderSignIn(request: Request): Promise<Response> {
   const app = await getApp();
-  const { env } = app;
+  const { context, env } = app;
   if (env.OIDC_ISSUER === undefined) return redirectTo("/portal/sign-in");
   const url = new URL(`/api/auth/callback/${PROVIDER_ID}`, env.baseUrl);
   url.search = new URL(request.url).search;
   const headers = new Headers(request.headers);
   // Prevents next-auth from linking the provider's account to whoever is signed in here, whatever their address.
   const cookies = (headers.get("cookie") ?? "").split(/;\s*/);
+  if (!(await isLastSignIn(app, url.searchParams.get("state"), cookies))) {
+    context.logger.info("a sign-in came back from the provider too late, or after another one was begun");
+    return redirectTo("/portal/sign-in?error=OutdatedSignIn");
+  }
   headers.set("cookie", cookies.filter((cookie) => !/authjs\.session-token/.test(cookie)).join("; "));
   const answer = asRedirect(await handlers.GET(new NextRequest(url, { headers })));
   logProviderRefusal(app, url.searchParams, answer.headers);
