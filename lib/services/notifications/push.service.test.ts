@@ -161,12 +161,20 @@ describe("a device that is notified", () => {
   });
 });
 
-it("reads a subscription as browsers write it, and no keys of another size", () => {
+it("reads a subscription as browsers write it, and none that nothing could be sent to", () => {
   const { subscription } = createPushService("").subscribe();
   const asBrowsers = { ...subscription, expirationTime: null };
   expect(subscriptionSchema.safeParse(asBrowsers).success).toBe(true);
-  const short = { ...subscription, keys: { ...subscription.keys, auth: "AAAA" } };
-  expect(subscriptionSchema.safeParse(short).success).toBe(false);
+  const { keys } = subscription;
+  const offCurve = Buffer.alloc(65, 4).toString("base64url");
+  for (const [changed, problem] of [
+    [{ keys: { ...keys, auth: "AAAA" } }, "must be 16 bytes in base64url"],
+    [{ keys: { ...keys, p256dh: offCurve } }, "must be a point of P-256"],
+    [{ endpoint: "http://localhost:3000/send" }, "must be an https URL"],
+  ] as const)
+    expect(subscriptionSchema.safeParse({ ...subscription, ...changed }).error?.issues).toMatchObject([
+      { message: problem },
+    ]);
 });
 
 it("has the same VAPID keys for the same secret, on the curve even for the largest", () => {

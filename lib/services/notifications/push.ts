@@ -3,7 +3,7 @@
  * browser named the push service's address: requests go to public addresses alone.
  */
 
-import { createECDH, createHash } from "node:crypto";
+import { createECDH, createHash, ECDH } from "node:crypto";
 import { buildPushPayload } from "@block65/webcrypto-web-push";
 import { and, asc, eq, sql } from "drizzle-orm";
 import { z } from "zod";
@@ -29,22 +29,33 @@ export function deriveVapidKeys(secret: Uint8Array): { publicKey: string; privat
   return { publicKey: pair.getPublicKey("base64url"), privateKey: privateKey.toString("base64url") };
 }
 
+function isAccepted(check: () => unknown): boolean {
+  try {
+    return Boolean(check());
+  } catch {
+    return false;
+  }
+}
+
 const bytesOf = (length: number) =>
   z
     .string()
     .max(100)
-    .refine((text) => {
-      try {
-        return base64UrlDecode(text).length === length;
-      } catch {
-        return false;
-      }
-    }, `must be ${length} bytes in base64url`);
+    .refine(
+      (text) => isAccepted(() => base64UrlDecode(text).length === length),
+      `must be ${length} bytes in base64url`,
+    );
 
-/** Part of `PushSubscription.toJSON()` that is read. */
+/** Throws unless the point is on the curve: nothing could be encrypted for it. */
+const toPoint = (text: string) => ECDH.convertKey(text, "prime256v1", "base64url", "hex", "uncompressed");
+
+/** Part of `PushSubscription.toJSON()` that is read. Push services have https, even one on this machine (RFC 8030, section 8). */
 export const subscriptionSchema = z.object({
-  endpoint: z.url("must be a URL").max(1_000),
-  keys: z.object({ p256dh: bytesOf(65), auth: bytesOf(16) }),
+  endpoint: z.url({ protocol: /^https$/, error: "must be an https URL" }).max(1_000),
+  keys: z.object({
+    p256dh: bytesOf(65).refine((text) => isAccepted(() => toPoint(text)), "must be a point of P-256"),
+    auth: bytesOf(16),
+  }),
 });
 
 export type Subscription = z.output<typeof subscriptionSchema>;
@@ -179,7 +190,7 @@ export async function pushToDevices(
     const options = { ttl: message.seconds, urgency: "high", topic: data.tag.slice(0, 32) } as const;
     const subscription = { endpoint, expirationTime: null, keys: { p256dh, auth } };
     const { headers, body: encrypted } = await buildPushPayload({ data, options }, subscription, vapid);
-    const { status } = await context.postPush({
+    const answer = await context.postPush({
       method: "POST",
       url: endpoint,
       headers,
@@ -188,6 +199,7 @@ export async function pushToDevices(
       timeoutMs: patienceMs,
       maxBytes: 0,
     });
+    const { status } = answer;
     const isTaken = status !== null && status >= 200 && status < 300;
     if (status !== null && ended.includes(status)) await db.delete(pushDevices).where(eq(pushDevices.id, id));
     else
@@ -196,7 +208,10 @@ export async function pushToDevices(
         .set({ failed_at: isTaken ? null : sql`clock_timestamp()` })
         .where(eq(pushDevices.id, id));
     if (!isTaken)
-      context.logger.warn({ status, host: new URL(endpoint).host }, "a push service refused a message");
+      context.logger.warn(
+        { status, host: new URL(endpoint).host, ...(answer.status === null && { problem: answer.problem }) },
+        "a push service didn't take a message",
+      );
     return isTaken;
   });
   const results = await Promise.allSettled(taken);
