@@ -124,8 +124,8 @@ export function DeviceList({ path, devices, pushKey }: DeviceListProps) {
   return (
     <div ref={frame} tabIndex={-1} className="flex flex-col gap-4 outline-none">
       <p className="text-muted">
-        A device that is notified gets each request within seconds, in place of the email. You decide on the
-        page that it opens.
+        A device that is notified gets requests within seconds, in place of the email; further ones of the
+        same agent together, a minute later. You decide on the page that it opens.
       </p>
       {devices.length === 0 ? null : (
         <ul>

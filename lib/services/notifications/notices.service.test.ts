@@ -382,7 +382,7 @@ describe("notices", () => {
     await pass(61);
     await sendAll(test);
     expect(sent).toHaveLength(3);
-    expect(sent[2]?.subject).toBe(`${slug()} asks you 3 times`);
+    expect(sent[2]?.subject).toBe(`[TEST] ${slug()} asks you 3 times`);
     for (const made of later) {
       expect(sent[2]?.text).toContain(made.approval_url);
       await expectNotices(test, made.request_id, "waiting sent");

@@ -91,6 +91,28 @@ describe("a device that is notified", () => {
     expect(await mailsTo(test, ana.email)).toHaveLength(before);
   });
 
+  it("gets one message about several within a minute: how many, and what each asks", async () => {
+    const phone = service.subscribe();
+    await add(phone.subscription);
+    await pay();
+    await sendAll(test);
+    await pay();
+    await pay({ action: "Rent for May", amount: null, context: {} });
+    // The minute after the first is over.
+    await context.database.query(
+      "UPDATE notices SET next_attempt_at = next_attempt_at - interval '61 seconds' WHERE organization_id = $1",
+      [owner.organizationId],
+    );
+    await sendAll(test);
+    expect(phone.received).toHaveLength(2);
+    const shown = phone.received[1]?.message ?? {};
+    expect(shown["title"]).toBe(`[TEST] treasury-bot${counter} asks you 2 times`);
+    expect(String(shown["body"]).split("; ").sort()).toEqual([
+      "12,000.50 EUR to Example Ltd: Pay invoice 1042",
+      "Rent for May",
+    ]);
+  });
+
   it("shows only that a request waits if the organization wants that", async () => {
     await context.database.db.update(organizations).set({ push_shows_facts: false });
     const phone = service.subscribe();

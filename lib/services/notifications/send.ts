@@ -75,24 +75,20 @@ function shorten(text: string, max: number): string {
   return characters.length <= max ? characters.join("") : `${characters.slice(0, max).join("")}…`;
 }
 
+/** "12,000.50 EUR to Example Ltd: ", before what else is said. */
+function describeStake({ amount, payee, terms }: Facts): string {
+  if (terms !== null) return `Standing approval, ${describeTerms(terms)}: `;
+  const to = payee === null ? "" : ` to ${shorten(payee, maxPayee)}`;
+  return amount === null ? "" : `${formatAmount(amount)}${to}: `;
+}
+
 /**
  * "12,000.50 EUR to Example Ltd: treasury-bot asks you": the same for all mails about a request. `title`: what runs, for
  * people who want it there.
  */
-function describeSubject(
-  { amount, payee, terms, agent: slug }: Facts,
-  title: string | null,
-  isQuestion: boolean,
-): string {
-  const agent = toUnlinkedText(slug ?? "");
-  const to = payee === null ? "" : ` to ${shorten(payee, maxPayee)}`;
-  const what =
-    terms !== null
-      ? `Standing approval, ${describeTerms(terms)}: `
-      : amount === null
-        ? ""
-        : `${formatAmount(amount)}${to}: `;
-  return `${what}${isQuestion ? `a question to ${agent}` : `${agent} asks you`}${title === null ? "" : `: ${shorten(title, maxCall)}`}`;
+function describeSubject(facts: Facts, title: string | null, isQuestion: boolean): string {
+  const agent = toUnlinkedText(facts.agent ?? "");
+  return `${describeStake(facts)}${isQuestion ? `a question to ${agent}` : `${agent} asks you`}${title === null ? "" : `: ${shorten(title, maxCall)}`}`;
 }
 
 /** Null if there is nothing left to say: it is decided, or still waits, or was erased. */
@@ -152,9 +148,12 @@ interface Notice {
   push: PushMessage | null;
   /** Agents' words in it are no links. */
   heading: string;
+  /** Names what is asked, for a device beside others; no links either. */
+  line: string;
   /** Words of the agent; null if the heading says them. */
   action: string | null;
   agent: string;
+  isTest: boolean;
 }
 
 const actionWords = "Action, in the agent's own words:";
@@ -174,7 +173,8 @@ function bundleNotices({ settings }: Context, first: Notice, others: readonly No
   const { agent, mail } = first;
   if (others.length === 0) return first;
   const all = [first, ...others];
-  const heading = `${agent} asks you ${all.length} times`;
+  const mark = all.every(({ isTest }) => isTest) ? "[TEST] " : "";
+  const heading = `${mark}${agent} asks you ${all.length} times`;
   const inbox = `${settings.baseUrl}/portal/inbox`;
   const leave = /<(.+)\/leave>/.exec(mail.headers?.["List-Unsubscribe"] ?? "")?.[1] ?? inbox;
   const ids = all.map(({ mail: one }) => one.idempotencyKey ?? "").sort();
@@ -189,7 +189,7 @@ function bundleNotices({ settings }: Context, first: Notice, others: readonly No
   });
   const seconds = Math.min(...all.map(({ push }) => push?.seconds ?? 1));
   const subject = first.push?.subject ?? heading;
-  const body = all.map(({ heading: one }) => one).join("; ");
+  const body = all.map(({ line }) => line).join("; ");
   const push = { title: heading, body, url: inbox, subject, seconds };
   return { ...first, heading, push, mail: { ...mail, ...words, idempotencyKey: hashText(ids.join()) } };
 }
@@ -232,7 +232,7 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
       leave,
     ],
   });
-  const push = {
+  const message = {
     title: heading,
     body: `${toUnlinkedText(title)}. Expires in ${timeLeft(row)}.`,
     url: approvalUrl(context, request_id),
@@ -251,7 +251,9 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
   };
   const agent = toUnlinkedText(request.agent_slug);
   const action = hasTitles && title === asked ? null : asked;
-  return { mail: headed, push: isDecided || open !== null ? null : push, heading, action, agent };
+  const line = `${describeStake(facts)}${shorten(title, maxCall)}`;
+  const push = isDecided || open !== null ? null : message;
+  return { mail: headed, push, heading, line, action, agent, isTest };
 }
 
 export type Due = Pick<
