@@ -13,6 +13,7 @@ import { httpRequestId, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { discard, readAtMost } from "#lib/protocol/encoding/read-stream";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
+import { formatCount, formatWait } from "#lib/protocol/text/display-text";
 import { addCommonHeaders } from "./common-headers";
 import type { HttpContext, KeyPrincipal, KnownKey, ServiceSettings } from "./context";
 import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idempotency";
@@ -149,8 +150,11 @@ export function invalidKeyPolicy(env: Env): LimitPolicy {
 }
 
 /** IETF draft-ietf-httpapi-ratelimit-headers, and the older X- form. */
+const untilReset = ({ resetMs }: LimitState, nowMs: number) =>
+  Math.max(1, Math.ceil((resetMs - nowMs) / 1000));
+
 function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: number): Record<string, string> {
-  const resetSeconds = Math.max(1, Math.ceil((state.resetMs - nowMs) / 1000));
+  const resetSeconds = untilReset(state, nowMs);
   return {
     "ratelimit-policy": `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`,
     ratelimit: `"${policy.name}";r=${state.remaining};t=${resetSeconds}`,
@@ -188,11 +192,10 @@ async function enforceKeyLimit(
 }
 
 export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: number): AppError {
-  return new AppError(
-    "rate_limit_exceeded",
-    `at most ${policy.limit} requests in ${policy.windowSeconds} seconds; try again after the time in Retry-After`,
-    { headers: limitHeaders(policy, state, nowMs) },
-  );
+  const most = `at most ${formatCount(policy.limit, "request")} in ${formatWait(policy.windowSeconds)}`;
+  // Pages show it, too, where nobody sees a Retry-After.
+  const detail = `${most}; try again in ${formatWait(untilReset(state, nowMs))}`;
+  return new AppError("rate_limit_exceeded", detail, { headers: limitHeaders(policy, state, nowMs) });
 }
 
 export async function enforceLimit(

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { codePointLabel, groupSegments, isHiddenCharacter, segmentText, toVisibleText } from "./display-text";
+import {
+  codePointLabel,
+  formatWait,
+  groupSegments,
+  isHiddenCharacter,
+  segmentText,
+  toVisibleText,
+} from "./display-text";
 
 /** DerivedCoreProperties.txt, Default_Ignorable_Code_Point: written out, so that the test does not ask the engine alone. */
 const defaultIgnorable: readonly (readonly [number, number])[] = [
@@ -169,4 +176,15 @@ describe("characters that a page must not hide", () => {
     expect(segmentText("")).toEqual([]);
     expect(() => codePointLabel("")).toThrow(RangeError);
   });
+});
+
+it.each([
+  [1, "1 second"],
+  [120, "120 seconds"],
+  [121, "3 minutes"],
+  [7_200, "120 minutes"],
+  [7_201, "3 hours"],
+  [86_400, "24 hours"],
+])("writes %i seconds, and never less than they are", (seconds, words) => {
+  expect(formatWait(seconds)).toBe(words);
 });

@@ -218,3 +218,11 @@ export function sentence(text: string): string {
 export function formatCount(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
+
+/** "45 seconds", "58 minutes", "3 hours": never shorter. */
+export function formatWait(seconds: number): string {
+  if (seconds <= 120) return formatCount(seconds, "second");
+  return seconds <= 7_200
+    ? formatCount(Math.ceil(seconds / 60), "minute")
+    : formatCount(Math.ceil(seconds / 3_600), "hour");
+}

@@ -6,6 +6,7 @@ import type { HttpResponse } from "#lib/api/http/problem";
 import { clientAddress } from "#lib/api/http/rate-limit";
 import type { LimitName } from "#lib/api/operations/operation";
 import { AppError, describeError } from "#lib/errors";
+import { formatWait } from "#lib/protocol/text/display-text";
 import { refuse } from "#lib/server/operations";
 import { getApp } from "#lib/server/singleton";
 import { readRequest, sendResponse } from "./node-http";
@@ -65,7 +66,7 @@ export function limitOfPage(pathname: string): LimitName | null {
 }
 
 export function explainRefusal({ errorName, detail, headers }: AppError): HttpResponse {
-  const seconds = headers["retry-after"] ?? "60";
+  const wait = formatWait(Number(headers["retry-after"] ?? 60));
   const isLimit = errorName === "rate_limit_exceeded";
   const reason = isLimit
     ? `Too many requests from your address (${detail.split(";")[0]}).`
@@ -73,7 +74,7 @@ export function explainRefusal({ errorName, detail, headers }: AppError): HttpRe
   return plainPage({
     status: describeError(errorName).status,
     title: isLimit ? "Too many requests" : "Busy",
-    text: `${reason} Try again in ${seconds} seconds. There is nothing wrong with the page you requested.`,
+    text: `${reason} Try again in ${wait}. There is nothing wrong with the page you requested.`,
     headers,
   });
 }

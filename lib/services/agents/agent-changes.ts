@@ -26,6 +26,7 @@ import {
   buildChangeStatement,
   reasonHash,
 } from "#lib/protocol/record/agent-heads";
+import { formatCount, formatWait } from "#lib/protocol/text/display-text";
 import type { WebhookEvent } from "#lib/protocol/webhook/webhook";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
@@ -268,10 +269,11 @@ async function requireChangesLeft(
     .from(agentKeys)
     .where(and(eq(agentKeys.agent_id, agentId), gte(agentKeys.registered_at, midnight)));
   if ((today?.keys ?? 0) < limit) return;
+  const seconds = secondsToMidnight(now);
   throw new AppError(
     "rate_limit_exceeded",
-    `an agent can have ${limit} new keys per UTC day; try again after the time in Retry-After`,
-    { headers: { "retry-after": secondsToMidnight(now) } },
+    `an agent can have ${formatCount(limit, "new key")} per UTC day; try again in ${formatWait(Number(seconds))}`,
+    { headers: { "retry-after": seconds } },
   );
 }
 

@@ -92,6 +92,7 @@ describe("the keys of an agent", () => {
     expect(answers.filter(({ status }) => status < 300)).toHaveLength(20);
     const refused = answers.find(({ status }) => status >= 300);
     expect([refused?.status, refused?.body.code]).toEqual([429, "rate_limit_exceeded"]);
+    expect(refused?.body.detail).toMatch(/new keys per UTC day; try again in \d+ (hours|minutes|seconds)$/);
     const midnightSeconds = 86_400 - ((Date.now() / 1000) % 86_400);
     expect(Math.abs(Number(refused?.headers.get("retry-after")) - midnightSeconds)).toBeLessThan(30);
     const current = (await test.call("GET", "/v1/identity/busy")).body.public_key;

@@ -226,6 +226,7 @@ describe("limits on key requests", () => {
       expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
       const refused = await request("A@example.com", "10.0.0.9");
       expect([refused.status, refused.body.code]).toEqual([429, "rate_limit_exceeded"]);
+      expect(refused.body.detail).toMatch(/^at most 5 requests in 60 minutes; try again in \d\d minutes$/);
       expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(3000);
       const others = [];
       for (let i = 0; i < 21; i += 1) others.push((await request(`b${i}@example.com`, "10.0.1.1")).status);
