@@ -30,7 +30,7 @@ import { useIsReady } from "#components/ui/use-is-ready";
 import type { ApprovalView, ListAnswer } from "#lib/api/schemas/approval-view";
 import { sumByCurrency } from "#lib/protocol/approval/amount";
 import { listSize } from "#lib/protocol/passkey/assertion";
-import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
+import { formatCount, sentence, toVisibleText } from "#lib/protocol/text/display-text";
 
 export interface Decidable {
   readonly token: string;
@@ -194,7 +194,8 @@ export function Answered({ results, requests }: AnsweredProps) {
             const view = find(request_id);
             return (
               <li key={request_id}>
-                <AgentText value={view ? nameView(view) : request_id} isExcerpt />: {detail}
+                <AgentText value={view ? nameView(view) : request_id} isExcerpt />
+                <span className="block">{sentence(detail)}</span>
               </li>
             );
           })}
