@@ -8,6 +8,7 @@ const consequences = [
   "All of the organization's API keys stop working immediately.",
   "All members lose access. Members who belong to no other organization are deleted.",
   "Pending approval requests are cancelled.",
+  "Webhooks are removed. They get no more messages, not even of the cancelled requests.",
   "Attestations aren't deleted. They are signed, in a public log, and others may have copies. Public ones stay public, private ones stay private. To erase the content of an attestation, do that first, on its page or through the API.",
   "A retention time goes on: content that becomes older is erased.",
   "Your agents' slugs stay reserved, so nobody can act under their names.",

@@ -231,9 +231,13 @@ describe("members", () => {
     const member = await join();
     const { text } = await makeApiKey(context, owner, {
       name: "k",
-      scopes: ["attest"],
+      scopes: ["attest", "authorize", "identity"],
       lifetimeDays: null,
     });
+    const hook = { url: "https://hooks.example/secret", events: ["authorization.cancelled"] };
+    expect((await test.call("POST", "/v1/webhooks", { key: text, body: hook })).status).toBe(201);
+    const waiting = { agent_slug: `w-${randomBytes(4).toString("hex")}`, action: "do" };
+    await test.call("POST", "/v1/authorize", { key: text, body: waiting });
     const body = { agent_slug: `a-${randomBytes(4).toString("hex")}`, action: "did", inputs_hash: "x" };
     const made = await test.call("POST", "/v1/attest", { key: text, body });
     const { name } = await readOrganization(context, owner);
@@ -242,6 +246,10 @@ describe("members", () => {
     });
     await deleteOrganization(context, owner, organizationTitle(name));
     expect((await test.call("POST", "/v1/attest", { key: text, body })).status).toBe(401);
+    const { rows: kept } = await test.query("SELECT url FROM webhook_endpoints WHERE organization_id = $1", [
+      owner.organizationId,
+    ]);
+    expect(kept, "addresses of webhooks are secrets, and nothing waits for them").toEqual([]);
     const left = await context.database.db.select().from(users).where(eq(users.id, member.userId));
     expect(left).toEqual([]);
     const verified = await test.call("GET", `/v1/verify/${made.body.attestation_id}`);

@@ -32,6 +32,7 @@ import type { Context } from "#lib/services/approvals/context";
 import { cancel, findOpen } from "#lib/services/approvals/decision/decide";
 import { describeRetention } from "#lib/services/attestations/erase";
 import { isLiveKey } from "#lib/services/keys/api-keys";
+import { removeEndpoints } from "#lib/services/webhooks/endpoints";
 
 /*
  * Members of an organization. It always has an owner: every change of roles waits for the organization's lock, without which
@@ -244,6 +245,7 @@ export async function deleteOrganization(
     await tx.delete(directoryGroups).where(eq(directoryGroups.organization_id, organizationId));
     await tx.delete(directoryUsers).where(eq(directoryUsers.organization_id, organizationId));
     await tx.delete(providerGroups).where(eq(providerGroups.organization_id, organizationId));
+    await removeEndpoints(tx, organizationId);
     const gone = await tx
       .delete(memberships)
       .where(eq(memberships.organization_id, organizationId))

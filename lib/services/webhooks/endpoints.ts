@@ -1,6 +1,6 @@
 /** An organization's endpoints: created, changed and deleted, by its keys and its members; and the keys that they sign with. */
 import { createCipheriv, createDecipheriv } from "node:crypto";
-import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Principal } from "#lib/api/http/context";
 import type {
   CreateWebhookBody,
@@ -315,6 +315,14 @@ export async function updateEndpoint(
     });
     return describeEndpoint(context, changed);
   });
+}
+
+/** Removes an organization's with what waits for them: addresses of chats and keys are secrets. */
+export async function removeEndpoints(tx: Executor, organizationId: string): Promise<void> {
+  const isOwn = eq(webhookEndpoints.organization_id, organizationId);
+  const ids = tx.select({ id: webhookEndpoints.id }).from(webhookEndpoints).where(isOwn);
+  await tx.delete(webhookDeliveries).where(inArray(webhookDeliveries.endpoint_id, ids));
+  await tx.delete(webhookEndpoints).where(isOwn);
 }
 
 export async function deleteEndpoint(context: Context, principal: Principal, id: string): Promise<void> {
