@@ -86,13 +86,13 @@ test("searches, exports and presents attestations", { tag: "@smoke" }, async ({ 
   await expect(page.getByRole("row")).toHaveCount(6);
   await expectGoodPage(page);
   await expectLines(page);
-  await page.getByLabel("Action or id").fill("4711");
+  await page.getByLabel("Action, id or hash").fill("4711");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/q=4711/);
   await expect(page.getByRole("row")).toHaveCount(2);
   await page.getByRole("link", { name: "Show all" }).click();
   await expect(page.getByRole("row")).toHaveCount(6);
-  await expect(page.getByLabel("Action or id")).toHaveValue("");
+  await expect(page.getByLabel("Action, id or hash")).toHaveValue("");
   await page.getByText("More filters").click();
   await page.getByLabel("Visibility").selectOption("private");
   await page.getByRole("button", { name: "Filter" }).click();

@@ -108,6 +108,9 @@ export function arrayLiteral(elements: readonly ArrayElement[]): string {
   return `{${elements.map(writeElement).join(",")}}`;
 }
 
+/** Pattern of LIKE: `%`, `_` and `\` of the text mean themselves. */
+export const containing = (text: string) => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+
 const byteaOid = 17;
 
 /** List of bytes in PostgreSQL's own format (array_recv): half the size of text, and copied where text is parsed. */

@@ -65,7 +65,7 @@ export function AttestationFilterForm({ filters, slugs, isFiltered }: Attestatio
       more={<MoreFields filters={filters} />}
       isMoreUsed={[filters.visibility, filters.from, filters.until].some((value) => value !== undefined)}
     >
-      <Field id="filter-q" label="Action or id">
+      <Field id="filter-q" label="Action, id or hash">
         <Input
           id="filter-q"
           name="q"

@@ -28,12 +28,12 @@ function findPages(text: string): Choice[] {
 
 function useChoices(text: string, organizationId: string) {
   const { hits, problem } = useSearchHits(text, organizationId);
-  const inActions = {
-    kind: "Attestations",
-    label: `Search attestations for “${text}”`,
-    href: `/portal/attestations?q=${encodeURIComponent(text)}`,
-  };
-  return { choices: [...findPages(text), ...hits, ...(text === "" ? [] : [inActions])], problem };
+  const lists = (["Attestations", "Approvals"] as const).map((kind) => ({
+    kind,
+    label: `Search ${kind.toLowerCase()} for “${text}”`,
+    href: `/portal/${kind === "Approvals" ? "authorizations" : "attestations"}?q=${encodeURIComponent(text)}`,
+  }));
+  return { choices: [...findPages(text), ...hits, ...(text === "" ? [] : lists)], problem };
 }
 
 interface PortalSearchDialogProps {

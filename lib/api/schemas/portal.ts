@@ -330,6 +330,7 @@ export const revokeForm = authorizationForm.extend({
 });
 
 export const authorizationFilters = z.object({
+  q: filter(boundedText(1, 300)),
   status: z.enum(authorizationStatuses).optional().catch(undefined),
   agent_slug: agentSlug.optional().catch(undefined),
   cursor: cursorText,
@@ -501,7 +502,7 @@ export const searchQuery = z
   .string()
   .trim()
   .min(2)
-  .max(100)
+  .max(300)
   .refine((text) => !text.includes("\0"))
   .optional()
   .catch(undefined);

@@ -111,6 +111,10 @@ export type Searched =
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
 const hash = /^(?:sha-?256[:=]\s*)?([0-9a-f]{64})$/i;
 
+/** A request's id, by itself or in the link to approve it. */
+export const findRequestId = (text: string): string | undefined =>
+  /(?:^|\/)(areq_[A-Za-z0-9_-]{22})(?:$|[./?#])/.exec(text.trim())?.[1];
+
 export function parseSearched(text: string): Searched | null {
   const trimmed = text.trim();
   const id = uuid.exec(trimmed)?.[0];

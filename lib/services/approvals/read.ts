@@ -1,6 +1,6 @@
 /** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read. */
 
-import { and, asc, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
 import { mayReach, ownsRow, type Principal } from "#lib/api/http/context";
 import { cutPage } from "#lib/api/http/opaque-text";
 import { maxWrongCodes } from "#lib/api/schemas/approval-page";
@@ -23,8 +23,9 @@ import {
 } from "#lib/api/schemas/authorization-state";
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import type { PersonDecision } from "#lib/api/schemas/portal";
-import type { Executor } from "#lib/db/client";
+import { containing, type Executor } from "#lib/db/client";
 import { agents, approvals, approvers, authorizationRequests } from "#lib/db/schema";
+import { amountUnits, canonicalAmount, writtenAmountPattern } from "#lib/protocol/approval/amount";
 import {
   type Approval,
   type ApprovalRequest,
@@ -41,6 +42,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/enc
 import { entryName, hashName } from "#lib/protocol/passkey/roster";
 import { type Facts, factsOfRequest } from "#lib/protocol/record/facts";
 import { findTitle } from "#lib/protocol/record/title";
+import { findRequestId } from "#lib/protocol/text/mixed-script";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { readNames } from "#lib/services/accounts/approvers";
 import { readSignedName } from "#lib/services/accounts/roster";
@@ -287,6 +289,28 @@ export async function readAuthorization(
 export interface AuthorizationQuery extends ListQuery {
   status?: AuthorizationStatus | undefined;
   agent_slug?: string | undefined;
+  /** Part of the action or of a detail, an amount, or an id. */
+  text?: string | undefined;
+}
+
+const writtenAmount = /^([\d,.]+)(?:\s*[A-Z]{3})?$/i;
+
+function readUnits(text: string): bigint | null {
+  const value = writtenAmount.exec(text)?.[1]?.replaceAll(",", "") ?? "";
+  return writtenAmountPattern.test(value) ? amountUnits(canonicalAmount(value)) : null;
+}
+
+function hasText(text: string): SQL | undefined {
+  const { id, request, context, amount_units } = authorizationRequests;
+  const found = findRequestId(text);
+  if (found !== undefined) return eq(id, found);
+  const units = readUnits(text);
+  return or(
+    sql`convert_from(${request}, 'UTF8')::jsonb ->> 'action' ILIKE ${containing(text)}`,
+    // Details are stored as JSON: their texts are found as JSON escapes them.
+    sql`${context} ILIKE ${containing(JSON.stringify(text).slice(1, -1))}`,
+    units === null ? undefined : eq(amount_units, units),
+  );
 }
 
 /**
@@ -318,6 +342,7 @@ export async function listAuthorizations(context: Context, principal: Principal,
     isOwn,
     query.status === undefined ? undefined : eq(authorizationRequests.status, query.status),
     query.agent_slug === undefined ? undefined : sql`${agents.slug_key} = ${slugKey(query.agent_slug)}`,
+    query.text === undefined ? undefined : hasText(query.text),
   );
   const { shown, nextCursor } = await readPage(context, isOwn, isOnPage, query);
   return {

@@ -6,7 +6,7 @@ import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/opaque-text";
 import { SerializedJson } from "#lib/api/http/problem";
 import type { CachedResponse } from "#lib/api/http/response-cache";
 import { type FeedEntry, type FeedResponse, maxLookAlikes } from "#lib/api/schemas/identity";
-import { arrayLiteral } from "#lib/db/client";
+import { arrayLiteral, containing } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
 import { formatAmount } from "#lib/protocol/approval/amount";
@@ -18,7 +18,7 @@ import { agentNotFound, type FoundAgent, isSlug, slugKey } from "#lib/services/a
 import { describeIdentity } from "#lib/services/agents/identities";
 import type { Context } from "#lib/services/approvals/context";
 import type { ListQuery } from "#lib/services/approvals/rows";
-import { type AttestationFilter, containing, selectEntries, writeEntries } from "./list";
+import { type AttestationFilter, selectEntries, writeEntries } from "./list";
 import { selectUnless } from "./stored-receipt";
 import { revokedIds } from "./view";
 

@@ -2,7 +2,7 @@
  * The one list of attestations, newest first: GET /v1/attestations, the public feeds, the portal and its exports are
  * this list under other filters. What it says comes from the signed bytes; the columns beside them only find rows.
  */
-import { and, count, eq, gte, ilike, isNotNull, lt, type SQL, sql } from "drizzle-orm";
+import { and, count, eq, gte, ilike, isNotNull, lt, or, type SQL, sql } from "drizzle-orm";
 import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/opaque-text";
 import { SerializedJson } from "#lib/api/http/problem";
 import {
@@ -12,6 +12,7 @@ import {
   type searchedBy,
 } from "#lib/api/schemas/identity";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
+import { containing } from "#lib/db/client";
 import { agents, attestations, authorizationRequests } from "#lib/db/schema";
 import { payloadDigestSql } from "#lib/db/schema/attestations";
 import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
@@ -32,6 +33,10 @@ import { describeWarnings, isErased, matchesWarnings } from "./view";
 
 export interface AttestationFilter {
   id?: string | undefined;
+  /** SHA-256 of the payload or of the inputs, in hex. */
+  hash?: string | undefined;
+  /** The approval that it used. */
+  requestId?: string | undefined;
   agentSlug?: string | undefined;
   isPublic?: boolean | undefined;
   approval?: HumanApproval["method"] | undefined;
@@ -81,13 +86,19 @@ const isAfter = (cursor: string) =>
     decodeCursor(cursor, (text) => (isUuid(text) ? text : undefined)),
   );
 
-/** `%`, `_` and `\` of the text mean themselves. */
-export const containing = (text: string) => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+const hasHash = (hex: string) =>
+  or(
+    eq(attestations.payload_hash, hexDecode(hex)),
+    sql`${sql.raw(payloadDigestSql('"attestations"."payload"'))} = ${utf8Encode(hex)}`,
+  );
 
 function matches(filter: AttestationFilter, keys: readonly PublishedKey[]): SQL | undefined {
-  const { id, agentSlug, isPublic, approval, action, warnings, isTestSaid = false, from, to } = filter;
+  const { id, hash, requestId, agentSlug, isPublic, approval, action, from, to } = filter;
+  const { warnings, isTestSaid = false } = filter;
   return and(
     id === undefined ? undefined : eq(attestations.id, id),
+    hash === undefined ? undefined : hasHash(hash),
+    requestId === undefined ? undefined : eq(attestations.authorization_id, requestId),
     agentSlug === undefined ? undefined : eq(agents.slug_key, slugKey(agentSlug)),
     isPublic === undefined ? undefined : eq(attestations.is_public, isPublic),
     approval === undefined ? undefined : eq(attestations.human_approval_method, approval),

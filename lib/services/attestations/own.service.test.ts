@@ -60,6 +60,58 @@ describe("the caller's attestations", () => {
     expect((await test.call("GET", "/v1/attestations", { key: other })).body.attestations).toEqual([]);
   });
 
+  it("are found in the portal as people look for them, and approvals too: by hash, link, payee, amount and words", async () => {
+    const { context } = test.app;
+    const person = await signInPerson(context, "seeker@example.com");
+    const stranger = await signInPerson(context, "no-seeker@example.com");
+    const own = (await test.createKey("seeker@example.com")).key;
+    const request = { agent_slug: "seek-bot", action: "Pay 100% of it", details: { complete: true } };
+    const amount = { value: "12345.5", currency: "EUR" };
+    const paid = await ask(test, own, { ...request, amount, context: { payee: 'Zeta "Z" GmbH' } });
+    const other = await ask(test, own, { ...request, action: "Pay 1000 of it" });
+    await approveUnproven(test, paid.made.request_id);
+    const { human_authorization } = (await paid.read(own)).body;
+    const inputs = "5e".repeat(32);
+    const body = { ...request, details: undefined, inputs_hash: `sha256:${inputs}`, is_public: false };
+    const attested = await test.call("POST", "/v1/attest", {
+      key: own,
+      body: { ...body, human_authorization },
+    });
+    const { attestation_id: id } = attested.body;
+    await test.call("POST", "/v1/attest", { key: own, body: { ...body, inputs_hash: "sha256:00" } });
+    const { rows } = await test.query(
+      "SELECT encode(payload_hash, 'hex') AS hash FROM attestations WHERE id = $1",
+      [id],
+    );
+
+    const page = { cursor: undefined, limit: 10 };
+    const findAttestations = async (q: string, by = person) =>
+      (await listOwnAttestations(context, by, { q }, page)).rows.map((row) => row.attestation_id);
+    const base = context.settings.baseUrl;
+    const texts = [
+      inputs,
+      `sha256:${inputs.toUpperCase()}`,
+      rows[0]?.["hash"],
+      id,
+      `${base}/verify/seek-bot/${id}`,
+    ];
+    for (const text of [...texts, paid.made.approval_url, paid.made.request_id]) {
+      expect(await findAttestations(String(text)), String(text)).toEqual([id]);
+      expect(await findAttestations(String(text), stranger), String(text)).toEqual([]);
+    }
+
+    const findApprovals = async (text: string, by = person) =>
+      (await listOwnAuthorizations(context, by, { ...page, text })).rows.map((row) => row.request_id);
+    const exact = ["zeta", '"z" gmbh', "12345.50", "12,345.5 EUR", "0% of", paid.made.request_id];
+    for (const text of [...exact, paid.made.approval_url]) {
+      expect(await findApprovals(text), text).toEqual([paid.made.request_id]);
+      expect(await findApprovals(text, stranger), text).toEqual([]);
+    }
+    expect(await findApprovals("pay 100")).toEqual([other.made.request_id, paid.made.request_id]);
+    for (const text of ["12345", "seek-bot", "_eta", "."])
+      expect(await findApprovals(text), text).toEqual([]);
+  });
+
   it("are sorted by amount as whole lists, as are approvals, the inbox and the public list, page by page and by currency", async () => {
     const { context } = test.app;
     const person = await signInPerson(context, "sums@example.com");

@@ -12,13 +12,14 @@ import type {
 import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { padDecimals } from "#lib/protocol/approval/amount";
-import { base64Encode, hexDecode, hexEncode, isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { base64Encode, hexDecode, hexEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
 import { disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkProof } from "#lib/protocol/presentation/presentation";
 import { listPeople, type Names } from "#lib/protocol/record/facts";
 import { deriveTitle } from "#lib/protocol/record/title";
+import { findRequestId, parseSearched } from "#lib/protocol/text/mixed-script";
 import { dayMs } from "#lib/protocol/time/time-words";
 import { readNames } from "#lib/services/accounts/approvers";
 import { recordAct } from "#lib/services/accounts/audit";
@@ -69,15 +70,24 @@ async function describeAll(
   );
 }
 
+/** An id, a hash or an address as somebody pastes it; anything else is a part of the action. */
+function toSearch(text: string | undefined): AttestationFilter {
+  if (text === undefined) return {};
+  const requestId = findRequestId(text);
+  if (requestId !== undefined) return { requestId };
+  const searched = /\s/.test(text) ? null : parseSearched(text);
+  if (searched?.kind === "attestation_id") return { id: searched.id };
+  return searched?.kind === "hash" ? { hash: searched.hex } : { action: text };
+}
+
 /**
- * The portal's filters, as its address bar has them: whole days, and a search for a part of the action or an id. The portal
+ * The portal's filters, as its address bar has them: whole days, and a search. The portal
  * of a TEST instance says once that every approval is a TEST, so no warning of its lists does.
  */
 export function toFilter({ worldId }: Context, filters: AttestationFilters): AttestationFilter {
   const { q, agent, visibility, approval, warnings, from, until } = filters;
-  const search = q?.trim() || undefined;
   return {
-    ...(search !== undefined && isUuid(search) ? { id: search } : { action: search }),
+    ...toSearch(q?.trim() || undefined),
     agentSlug: agent,
     isPublic: visibility === undefined ? undefined : visibility === "public",
     approval,

@@ -6,7 +6,7 @@ import type { MemberPrincipal } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/opaque-text";
 import type { NextStepName, RequestFilters, SearchHit, Usage } from "#lib/api/schemas/portal";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
-import { queryRows } from "#lib/db/client";
+import { containing, queryRows } from "#lib/db/client";
 import {
   agents,
   apiKeys,
@@ -21,6 +21,7 @@ import {
 } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { findRequestId, parseSearched } from "#lib/protocol/text/mixed-script";
 import { dayMs } from "#lib/protocol/time/time-words";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { recordAct } from "#lib/services/accounts/audit";
@@ -29,7 +30,7 @@ import type { Context } from "#lib/services/approvals/context";
 import { requestAuthorization } from "#lib/services/approvals/request/request";
 import { approvalUrl } from "#lib/services/approvals/rows";
 import { attest } from "#lib/services/attestations/attest";
-import { containing, countAttestations, ofOrganization } from "#lib/services/attestations/list";
+import { countAttestations, ofOrganization } from "#lib/services/attestations/list";
 import { listOwnAttestations, toFilter } from "#lib/services/attestations/own";
 import { isLiveKey, isTestKey, utcDay } from "#lib/services/keys/api-keys";
 import { actAsKey } from "#lib/services/keys/authenticate";
@@ -331,11 +332,13 @@ const findAgents: Find = async ({ database: { db } }, organizationId, text) => {
 };
 
 const findAttestation: Find = async ({ database: { db } }, organizationId, text) => {
-  if (!isUuid(text)) return [];
+  // A link as well, such as a receipt's.
+  const searched = parseSearched(text);
+  if (searched?.kind !== "attestation_id") return [];
   const rows = await db
     .select({ id: attestations.id })
     .from(attestations)
-    .where(and(eq(attestations.organization_id, organizationId), eq(attestations.id, text)));
+    .where(and(eq(attestations.organization_id, organizationId), eq(attestations.id, searched.id)));
   return rows.map(({ id }) => ({ kind: "Attestation", label: id, href: `/portal/attestations/${id}` }));
 };
 
@@ -344,7 +347,7 @@ const findAuthorization: Find = async ({ database: { db } }, organizationId, tex
   const rows = await db
     .select({ id })
     .from(authorizationRequests)
-    .where(and(eq(owner, organizationId), eq(id, text)));
+    .where(and(eq(owner, organizationId), eq(id, findRequestId(text) ?? "")));
   return rows.map((row) => ({
     kind: "Authorization",
     label: row.id,

@@ -45,12 +45,14 @@ it("finds keys and agents by part of their name, literally, and everything by it
   expect(await find(ids.authorization)).toEqual([
     ["Authorization", `/portal/authorizations/${ids.authorization}`],
   ]);
+  expect(await find(`http://localhost:3000/verify/Payer_1/${ids.attestation}`)).toHaveLength(1);
+  expect(await find(`http://localhost:3000/approve/${ids.authorization}.${"x".repeat(43)}`)).toHaveLength(1);
   expect(await find(ids.request)).toEqual([["Request", `/portal/requests?id=${ids.request}`]]);
 });
 
-it("takes between 2 and 100 characters, and no U+0000", () => {
-  for (const text of ["", " a ", "a".repeat(101), "a\0b"]) expect(searchQuery.parse(text)).toBeUndefined();
-  expect(searchQuery.parse(` ${"a".repeat(100)} `)).toBe("a".repeat(100));
+it("takes between 2 and 300 characters, and no U+0000", () => {
+  for (const text of ["", " a ", "a".repeat(301), "a\0b"]) expect(searchQuery.parse(text)).toBeUndefined();
+  expect(searchQuery.parse(` ${"a".repeat(300)} `)).toBe("a".repeat(300));
 });
 
 it("finds nothing for a stranger", async () => {

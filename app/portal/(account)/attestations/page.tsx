@@ -72,7 +72,7 @@ function NothingFound({ isFiltered, baseUrl }: { readonly isFiltered: boolean; r
         title="No matching attestations"
         action={<ButtonLink href="/portal/attestations">Show all attestations</ButtonLink>}
       >
-        Search matches part of the action, or a complete id.
+        Search matches part of the action, or a complete id, hash or link.
       </EmptyState>
     );
   }

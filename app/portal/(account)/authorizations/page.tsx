@@ -13,7 +13,7 @@ import { Card } from "#components/ui/card";
 import { CopyButton } from "#components/ui/copy-button";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
-import { Field, Select } from "#components/ui/field";
+import { Field, Input, Select } from "#components/ui/field";
 import { type AuthorizationStatus, authorizationStatuses } from "#lib/api/schemas/authorize";
 import { authorizationFilters } from "#lib/api/schemas/portal";
 import { toVisibleText } from "#lib/protocol/text/display-text";
@@ -32,9 +32,17 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-function StatusFilter({ status }: { readonly status: AuthorizationStatus | undefined }) {
+interface FilterFormProps {
+  readonly status: AuthorizationStatus | undefined;
+  readonly text: string | undefined;
+}
+
+function FilterForm({ status, text }: FilterFormProps) {
   return (
-    <FilterBar href={path} filters={{ status }} isFiltered={status !== undefined}>
+    <FilterBar href={path} filters={{ status, text }} isFiltered={status !== undefined || text !== undefined}>
+      <Field id="filter-q" label="Action, detail, amount or id">
+        <Input id="filter-q" name="q" type="search" defaultValue={text ?? ""} placeholder="any part of it" />
+      </Field>
       <Field id="filter-status" label="State">
         <Select id="filter-status" name="status" defaultValue={status ?? ""}>
           <option value="">any</option>
@@ -52,13 +60,13 @@ function StatusFilter({ status }: { readonly status: AuthorizationStatus | undef
 async function AuthorizationsPage({ searchParams }: PageProps) {
   const { context, person, app, membership } = await requirePortal(path);
   const given = await searchParams;
-  const { status, cursor } = authorizationFilters.parse(given);
+  const { q: text, status, cursor } = authorizationFilters.parse(given);
   const isSorted = given["sort"] === "amount";
   const sorting: Record<string, string> = isSorted ? { sort: "amount" } : {};
-  const query = { limit: pageSize, status, cursor, agent_slug: undefined, isByAmount: isSorted };
+  const query = { limit: pageSize, status, text, cursor, agent_slug: undefined, isByAmount: isSorted };
   const { rows, nextCursor } = await orNotFound(listOwnAuthorizations(context, person, query));
   const isPending = rows.some((row) => row.status === "pending");
-  const filter: Record<string, string> = status === undefined ? {} : { status };
+  const filter = { ...(status !== undefined && { status }), ...(text !== undefined && { q: text }) };
   const buildLink = (more: Record<string, string>) =>
     `${path}?${new URLSearchParams({ ...filter, ...more })}`;
   const sort = { isSorted, href: buildLink(isSorted ? {} : { sort: "amount" }) };
@@ -70,7 +78,7 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
         lead="Approval requests from your agents. Anyone with an approval link can decide, unless the request requires approvers of a group. Send it only to the person who should decide."
       />
       <Card>
-        <StatusFilter status={status} />
+        <FilterForm status={status} text={text} />
         <AmountOrder {...sort} />
         <AuthorizationTable
           isTestSaid={context.worldId.environment !== "production"}
@@ -93,7 +101,9 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
             </span>
           )}
           empty={
-            isSorted ? (
+            text !== undefined ? (
+              <p className="py-4 text-muted">No matching requests.</p>
+            ) : isSorted ? (
               <p className="py-4 text-muted">No requests with an amount.</p>
             ) : status === undefined ? (
               <EmptyState
