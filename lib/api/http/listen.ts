@@ -55,6 +55,18 @@ export function describeBinding({ PORT, HOST }: Pick<Env, "PORT" | "HOST">) {
   };
 }
 
+/** Node would write a pipelined request's 100 Continue between the headers and the bytes of its answer: it waits for its turn. */
+const continueInTurn =
+  (handle: RequestListener): RequestListener =>
+  (incoming, outgoing) => {
+    const begin = () => {
+      outgoing.writeContinue();
+      handle(incoming, outgoing);
+    };
+    if (outgoing.socket) begin();
+    else outgoing.once("socket", begin);
+  };
+
 /**
  * Starts one server for each address; `addresses: null` binds all of the machine's. Rejects with an error that has the `code`
  * of node:net if an address is taken, or if none of them is the machine's.
@@ -69,6 +81,7 @@ export async function startServers(
   for (const address of addresses ?? [undefined]) {
     // A connection that another process hands over has answered, but Node waits for its first headers.
     const server = createServer({ keepAliveTimeout: keepAliveMs, headersTimeout: keepAliveMs }, handle);
+    server.on("checkContinue", continueInTurn(handle));
     const code = await listen(server, port, address);
     if (code === null) servers.push(server);
     else if (!absent.has(code) || servers.length === 0) failure = code;
