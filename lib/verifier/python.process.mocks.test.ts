@@ -1043,6 +1043,16 @@ async function changePack(bytes: Uint8Array, others: unknown[], random: Random):
   return random(8) === 0 ? pack(files) : forge(files, true).catch(() => pack(files));
 }
 
+/** Asks for other groups in a request that was denied. */
+function denyFor(files: PackedFiles, required_approvers: unknown): Promise<Uint8Array> {
+  const [name, denied] = [...files.keys()]
+    .filter((one) => one.startsWith("decisions/"))
+    .map((one) => [one, parse(files, one)] as const)
+    .find(([one, json]) => readPackEntry(one, json).decision === "denied") ?? ["", {}];
+  const request = { ...denied["request"], required_approvers };
+  return pack(new Map([...files, [name, encodePackJson({ ...denied, request })]]));
+}
+
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 function judgeSignatures(): Case[] {
@@ -1440,6 +1450,10 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
       ["a page too many", await forge(new Map([...files, [numberedFile("record", 999), page]]), true)],
     ] as const)
       cases.push(await judgePack(name, made, null, true));
+    for (const required_approvers of [null, {}, ["finance"], [null], [{}], [{ group: 1 }]])
+      cases.push(
+        await judgePack("groups that are none", await denyFor(files, required_approvers), null, true),
+      );
     expect((await agree(cases))["pack"]).toBe(cases.length);
     const found = new Set(cases.flatMap(failuresOf).map((one) => one.split(" ").slice(0, -1).join(" ")));
     for (const name of [

@@ -2,7 +2,6 @@
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { PackEntry } from "#lib/protocol/pack/pack-entries";
 import { dayMs } from "#lib/protocol/time/time-words";
-import type { ApprovalRequest } from "./approval";
 
 /** A group of fewer people says too much about each of them. */
 export const minGroupPeople = 3;
@@ -60,13 +59,15 @@ export function readGroupDecision(
   { request }: JsonObject,
 ): GroupDecision | null {
   if (!isDecision || time === null || !isJsonObject(request)) return null;
-  const { required_approvers: required, created_at, amends } = request as unknown as ApprovalRequest;
-  const waited = Date.parse(time) - Date.parse(created_at);
+  const { required_approvers: required, created_at, amends } = request;
+  const waited = Date.parse(time) - Date.parse(String(created_at));
   if ((decision !== "approved" && decision !== "denied") || amends !== undefined || !(waited > 0))
     return null;
-  if (required.length === 0) return null;
+  if (!Array.isArray(required) || required.length === 0) return null;
   return {
-    groups: required.map(({ group }) => group),
+    groups: required.flatMap((one) =>
+      isJsonObject(one) && typeof one["group"] === "string" ? [one["group"]] : [],
+    ),
     outcome: decision,
     decided_at: time,
     waited_ms: waited,

@@ -91,6 +91,7 @@ function readAttestation(file: string, answer: JsonObject, parsed?: ActionStatem
   const predicate = statement?.predicate;
   const missing = status === "erased" ? "erased" : "withheld";
   const approval = predicate?.human_approval ?? null;
+  const backing = isJsonObject(object) && parseHumanAuthorization(object) !== null ? object : null;
   return {
     sequence: isJsonObject(record) ? Number(record["sequence"]) : Number.NaN,
     file,
@@ -103,9 +104,7 @@ function readAttestation(file: string, answer: JsonObject, parsed?: ActionStatem
     changedInto: null,
     isDecision: false,
     isTest: approval !== null && isBacked(approval) && approval.environment !== "production",
-    facts: openFacts(answer, (names) =>
-      factsOfReceipt(predicate ?? null, isJsonObject(object) ? object : null, names),
-    ),
+    facts: openFacts(answer, (names) => factsOfReceipt(predicate ?? null, backing, names)),
     warnings: predicate === undefined ? [] : readWarnings(predicate, answer),
   };
 }

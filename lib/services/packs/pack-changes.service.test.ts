@@ -252,6 +252,17 @@ describe("changes of an agent in an evidence pack", () => {
     ]);
   });
 
+  it.each([null, {}, ["finance"], [null], [{}], [{ group: 1 }]])(
+    "come with decisions whose request is not the one that was decided, also if it asks for %j",
+    async (required_approvers) => {
+      const name = "decisions/000000000002.json";
+      const asking = (json: Json) => ({ ...json, request: { ...json.request, required_approvers } });
+      expect(await forged(name, asking)).toEqual([
+        `decisions: ${name}: the request is not the one that was decided`,
+      ]);
+    },
+  );
+
   it("name no other request than the one whose approval was taken back", async () => {
     const name = "decisions/000000000003.json";
     for (const request_id of ["areq_other", null])

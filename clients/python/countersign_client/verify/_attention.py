@@ -45,7 +45,8 @@ def read_group_decision(entry: Entry, given: JsonObject) -> GroupDecision | None
     waited = parse_time(entry.time) - parse_time(str(request.get("created_at")))
     if "amends" in request or not waited > 0 or not is_list(required) or not required:
         return None
-    groups = tuple(str(one["group"]) for one in required if is_object(one))
+    named = (one.get("group") for one in required if is_object(one))
+    groups = tuple(group for group in named if isinstance(group, str))
     return GroupDecision(groups, entry.decision == "approved", entry.time, round(waited))
 
 
