@@ -8,6 +8,7 @@ import { base64Decode, bytesEqual, hexEncode } from "#lib/protocol/encoding/byte
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { decodeHeadRow } from "#lib/protocol/record/agent-heads";
 import { emptyRecord, extendRecord, isRecordPlace, type RecordHead } from "#lib/protocol/record/agent-record";
+import { requireString } from "#lib/protocol/statement/dsse";
 import { type Fault, fail, failBy, fault, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import { parseActionStatement } from "#lib/protocol/statement/statement";
 import { parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
@@ -170,11 +171,18 @@ async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadRece
   };
 }
 
-/** Reads a verified receipt's decision, whose log entry is known to be of this decision. */
+/**
+ * Reads the decision behind a receipt, whose log entry the receipt's checks compare. Throws {@link UnreadableError} for an
+ * entry that is none.
+ */
 export function readDecided(object: JsonObject): SignedEntry | null {
   const { record: place, entry } = isJsonObject(object["log"]) ? object["log"] : {};
   if (!isRecordPlace(place)) return null;
-  return { place, payloadHash: parseLogLeaf(base64Decode(String(entry))).payloadHash };
+  try {
+    return { place, payloadHash: parseLogLeaf(base64Decode(requireString(entry))).payloadHash };
+  } catch {
+    throw new UnreadableError("human_authorization.log.entry: not an entry of a log");
+  }
 }
 
 const isSameSlug = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
@@ -375,7 +383,7 @@ function headBefore(agentId: string, entries: readonly RecordEntry[], sequence: 
 /** The last number that the snapshot counts; what is no row counts nothing. */
 function countedBy({ row }: JsonObject): number {
   try {
-    return decodeHeadRow(base64Decode(String(row))).sequence;
+    return decodeHeadRow(base64Decode(requireString(row))).sequence;
   } catch {
     return 0;
   }
