@@ -32,6 +32,7 @@ import {
 } from "#lib/protocol/policy/suggest";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
 import type { ActionPredicate, TraceMark } from "#lib/protocol/statement/statement";
+import { isTime } from "#lib/protocol/time/time-words";
 import { encodeVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { makeEvidencePack } from "#lib/services/packs/pack";
 import { checkChain } from "#lib/verifier/checks/check-chain";
@@ -182,7 +183,7 @@ function change(
 }
 
 function otherThan(old: unknown, random: Random): unknown {
-  const others = [null, true, false, 0, 1, -1, 0.5, 2 ** 53, "", "x", [], {}, "\u0000", "é"];
+  const others = [null, true, false, 0, 1, -1, 0.5, 2 ** 53, "", "x", [], {}, [old], "\u0000", "é"];
   if (typeof old === "number" && random(2) === 0) return old + 1 - 2 * random(2);
   if (typeof old !== "string" || random(3) === 0) return others[random(others.length)];
   const at = random(Math.max(1, old.length));
@@ -1167,6 +1168,28 @@ function judgeTexts(): Case[] {
   }));
 }
 
+/** `ms`: of a time, else of any other; `iso`: as it is written. */
+const timeCase = (text: string, ms: number) => {
+  const ok = isTime(text);
+  const own = ok ? Date.parse(text) : ms;
+  return { kind: "time", name: text, text, ok, ms: own, iso: new Date(own).toISOString() };
+};
+
+function judgeTimes(): Case[] {
+  const random = createRandom(seed + 7);
+  const digits = (end: number, size = 2) => String(random(end)).padStart(size, "0");
+  const any = Array.from({ length: 2_000 }, () => {
+    const date = `${digits(10_000, 4)}-${digits(14)}-${digits(33)}`;
+    return `${date}T${digits(25)}:${digits(61)}:${digits(61)}.${digits(1_000, 3)}Z`;
+  });
+  const odd = [
+    ...["0000-01-01T00:00:00.000Z", "0000-02-29T12:00:00.001Z", "9999-12-31T23:59:59.999Z"],
+    ...["1900-02-29T00:00:00.000Z", "2000-02-29T00:00:00.000Z", "2026-11-30T12:00:00Z", "2026-11-30"],
+    ...["\u0662026-11-30T12:00:00.000Z", "2026-11-30T12:00:00.000Z\n", "+010000-01-01T00:00:00.000Z"],
+  ];
+  return [...odd, ...any].map((text) => timeCase(text, random(2 ** 32) * 100_000 - 10 ** 14));
+}
+
 describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", () => {
   const { test } = setupTestApp();
   let folder: string;
@@ -1280,12 +1303,28 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 
-  it("agree on a keys file with a damaged BBS key", async () => {
-    const { answer, keys } = await makeDecidedReceipt({});
+  it("agree on a keys file with a damaged field", async () => {
+    const { answer, keys: whole } = await makeDecidedReceipt({});
+    const keys = whole as { log: object };
     const zk = { keys: [{ key_id: "z", status: "active", public_key: "not base64url!" }] };
-    const damaged = await judge("damaged", answer, { ...(keys as object), zk });
-    expect(damaged["verdict"]).toBe("refused");
-    expect((await agree([damaged]))["receipt"]).toBe(1);
+    const log = { ...keys.log, time_authorities: ["a PEM", null] };
+    const cases = [
+      await judge("of BBS", answer, { ...keys, zk }),
+      await judge("of a time-stamp authority", answer, { ...keys, log }),
+    ];
+    expect(cases.map(({ verdict }) => verdict)).toEqual(["refused", "refused"]);
+    const served = (await test.call("GET", "/v1/pubkey")).body;
+    const all = { ...served, ...keys, log: { ...served.log, ...keys.log } };
+    const random = createRandom(seed + 8);
+    const paths = listPaths(all);
+    while (cases.length < 200) {
+      const at = paths[random(paths.length)] ?? [];
+      const damaged = change(all, at, (parent: Record<string | number, unknown>, name) => {
+        parent[name] = otherThan(parent[name], random);
+      });
+      cases.push(await judge(`${at.join(".")} of it`, answer, damaged));
+    }
+    expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 
   const claimedBefore = { claimed_at: "2026-11-21T08:06:00.000Z" };
@@ -1878,6 +1917,10 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
       return [{ kind: "amount", name: `${value} ${currency}`, value, currency, text }];
     });
     expect((await agree(cases))["amount"]).toBe(26 ** 3);
+  });
+
+  it("agree on which texts are times, and on those of every year", async () => {
+    expect((await agree(judgeTimes()))["time"]).toBeGreaterThan(2_000);
   });
 
   it("agree on which texts are JSON, and on its canonical form", async () => {

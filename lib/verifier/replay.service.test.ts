@@ -100,6 +100,10 @@ describe("replay", () => {
     });
     expect((await replay({ ...state, rules: null })).out).toContain("no rules");
     expect((await replay({ ...state, rules: { ...state.rules, context: null } })).out).toContain("erased");
+    expect(await replay({ ...state, created_at: "30 Nov 2026" })).toMatchObject({
+      code: 2,
+      out: expect.stringContaining("created_at: expected a time"),
+    });
   });
 
   describe("of a whole evidence pack", () => {

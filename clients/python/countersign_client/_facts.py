@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
+from ._iso_time import is_time, parse_time
 from ._json import JsonObject, is_object
 
 _LIST_ONE = (
@@ -23,6 +23,7 @@ _LIST_ONE = (
 )
 _DECIMALS = {code: places for places, codes in enumerate(_LIST_ONE) for code in codes.split()}
 _LEVELS = {"orb": "Orb", "proof_of_human": "Orb"}
+_LATE_MS = 60_000
 
 
 class Fact(TypedDict):
@@ -253,19 +254,9 @@ def _recorded_rows(signed: Any) -> list[tuple[str, str, str]]:
     # Beside an approval there is no such title: people approved the action, and metadata could say another.
     is_backed = signed["human_approval"]["method"] not in ("none", "hash")
     rows = [("title", "Call", title)] if isinstance(title, str) and not is_backed else []
-    ended, recorded = _parse_time(at), _parse_time(signed["timestamp"])
-    if ended is not None and recorded is not None and recorded - ended > timedelta(minutes=1):
+    if is_time(at) and parse_time(str(signed["timestamp"])) - parse_time(str(at)) > _LATE_MS:
         rows.append(("ended_at", "Recorded late", f"It ended at {_time(str(at))} by its machine's clock"))
     return rows
-
-
-def _parse_time(value: Any) -> datetime | None:
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z", value):
-        return None
-    try:
-        return datetime.fromisoformat(value[:-1])
-    except ValueError:
-        return None
 
 
 def facts_of_receipt(

@@ -17,6 +17,7 @@ from typing import Any
 
 from countersign_client import UnreadableError
 from countersign_client._facts import format_amount
+from countersign_client._iso_time import is_time, parse_time, to_iso
 from countersign_client._json import canonical_json, parse_strict
 from countersign_client.verify import Report, TrustedKeys, check_chain, read_trust, verify, verify_pack, verify_record
 from countersign_client.verify._ed25519 import find_key_fault, verify_strict
@@ -147,7 +148,16 @@ def compare_amount(case: dict[str, Any]) -> str | None:
     return None if found == case["text"] else f"{found} here"
 
 
-KINDS = {"amount": compare_amount, "chain": compare_chain, "pack": compare_pack, "receipt": compare_report, "record": compare_record, "signature": compare_signature, "key": compare_key, "json": compare_json}
+def compare_time(case: dict[str, Any]) -> str | None:
+    found = is_time(case["text"])
+    if found is not case["ok"]:
+        return f"{found} here"
+    read = parse_time(case["text"]) if found else case["ms"]
+    written = to_iso(case["ms"])
+    return None if (read, written) == (case["ms"], case["iso"]) else f"{read}, {written} here"
+
+
+KINDS = {"amount": compare_amount, "chain": compare_chain, "pack": compare_pack, "receipt": compare_report, "record": compare_record, "signature": compare_signature, "key": compare_key, "json": compare_json, "time": compare_time}
 
 
 def main(file: str) -> None:

@@ -7,13 +7,14 @@ import { base64Decode, bytesEqual, hexEncode, sha256 } from "#lib/protocol/encod
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { computeDsseKeyId, type VerifyEd25519 } from "#lib/protocol/keys/ed25519";
 import { isRecordPlace, type RecordPlace } from "#lib/protocol/record/agent-record";
-import { verifyEnvelope } from "#lib/protocol/statement/dsse";
+import { requireString, verifyEnvelope } from "#lib/protocol/statement/dsse";
 import {
   buildStatement,
   DECISION_PREDICATE,
   parseStatement,
   STATEMENT_MEDIA_TYPE,
 } from "#lib/protocol/statement/statement";
+import { isTime } from "#lib/protocol/time/time-words";
 import { leafMatchesEnvelope, parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import type { HumanAuthorization } from "./approval";
 
@@ -43,8 +44,8 @@ export function parseDecisionStatement(bytes: Uint8Array): Decision | null {
   const { predicate, digest: request_hash } = statement;
   const { decision, decided_at, key_id, authorization_hash, questions_hash, record } = predicate;
   if (!decisions.includes(decision) || !isRecordPlace(record)) return null;
-  const texts = [request_hash, decided_at, key_id, authorization_hash ?? "", questions_hash ?? ""];
-  if (!texts.every((text) => typeof text === "string")) return null;
+  const texts = [request_hash, key_id, authorization_hash ?? "", questions_hash ?? ""];
+  if (!isTime(decided_at) || !texts.every((text) => typeof text === "string")) return null;
   const asked = questions_hash === undefined ? {} : { questions_hash };
   const read = {
     decision,
@@ -83,7 +84,7 @@ export function isEntryOfApproval(
   verify: VerifyEd25519,
 ): boolean {
   try {
-    const entry = base64Decode(String(authorization.log?.["entry"]));
+    const entry = base64Decode(requireString(authorization.log?.["entry"]));
     const { signature } = parseLogLeaf(entry);
     const decision = toDecision(authorization);
     if (decision === null) return false;

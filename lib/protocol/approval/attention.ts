@@ -1,7 +1,7 @@
 /** Attention of a group, by week: what it decided and how fast. Never by person. */
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { PackEntry } from "#lib/protocol/pack/pack-entries";
-import { dayMs } from "#lib/protocol/time/time-words";
+import { dayMs, isTime } from "#lib/protocol/time/time-words";
 
 /** A group of fewer people says too much about each of them. */
 export const minGroupPeople = 3;
@@ -60,7 +60,7 @@ export function readGroupDecision(
 ): GroupDecision | null {
   if (!isDecision || time === null || !isJsonObject(request)) return null;
   const { required_approvers: required, created_at, amends } = request;
-  const waited = Date.parse(time) - Date.parse(String(created_at));
+  const waited = isTime(created_at) ? Date.parse(time) - Date.parse(created_at) : Number.NaN;
   if ((decision !== "approved" && decision !== "denied") || amends !== undefined || !(waited > 0))
     return null;
   if (!Array.isArray(required) || required.length === 0) return null;

@@ -29,6 +29,7 @@ describe("the statement of a change", () => {
     ["another agent in its place", '"agent_id":"0199', '"agent_id":"0198'],
     ["a broken hash of the reason", '"reason_hash":"', '"reason_hash":"x'],
     ["a number as time", '"changed_at":"2026-11-24T12:00:00.000Z"', '"changed_at":7'],
+    ["a time in another form", '"changed_at":"2026-11-24T12:00:00.000Z"', '"changed_at":"2026-11-24"'],
     ["no place", '"sequence":2', '"sequence":0'],
     ["another spelling", '{"_type"', '{ "_type"'],
     ["one field more", '"change":"frozen"', '"also":1,"change":"frozen"'],

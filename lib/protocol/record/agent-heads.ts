@@ -23,6 +23,7 @@ import {
   parseStatement,
   STATEMENT_TYPE,
 } from "#lib/protocol/statement/statement";
+import { isTime } from "#lib/protocol/time/time-words";
 import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
 import { appendLeafHashes, emptyRightEdge, TILE_WIDTH, type TileReader } from "#lib/protocol/tlog/tiles";
 import { isRecordPlace, type RecordHead, type RecordPlace } from "./agent-record";
@@ -287,7 +288,7 @@ export function parseChangeStatement(bytes: Uint8Array): AgentChange | null {
   const { predicate, digest } = statement;
   const { change, changed_at, key_id, reason_hash, record } = predicate;
   if (!agentChanges.some((one) => one === change) || !isRecordPlace(record)) return null;
-  if (typeof changed_at !== "string" || typeof key_id !== "string") return null;
+  if (!isTime(changed_at) || typeof key_id !== "string") return null;
   if (reason_hash !== null && !isHash(reason_hash)) return null;
   const request_hash = change === "authorization_revoked" ? digest : null;
   if (request_hash !== null && !isHash(request_hash)) return null;

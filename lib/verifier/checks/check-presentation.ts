@@ -53,7 +53,8 @@ export async function checkPublicProof(
 export function isOwnCredential(credential: JsonValue, payload: Uint8Array): boolean {
   const kid = parseActionStatement(payload)?.predicate.zk?.kid;
   if (!isJsonObject(credential) || kid === undefined) return false;
-  const publicKey = base64UrlDecodeOrNull(String(credential["public_key"]));
+  const { public_key: key } = credential;
+  const publicKey = typeof key === "string" ? base64UrlDecodeOrNull(key) : null;
   return (
     credential["kid"] === kid &&
     credential["header"] === base64UrlEncode(DISCLOSURE_HEADER) &&

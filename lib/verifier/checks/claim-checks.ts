@@ -16,6 +16,7 @@ import {
   isRecordPlace,
   type RecordPlace,
 } from "#lib/protocol/record/agent-record";
+import { requireString } from "#lib/protocol/statement/dsse";
 import { type BackedApproval, isBacked } from "#lib/protocol/statement/human-approval";
 import { checkAgentSignature, checkCodeHash, checkTools } from "#lib/protocol/statement/identity-checks";
 import { fail, pass, skip } from "#lib/protocol/statement/outcome";
@@ -89,7 +90,7 @@ interface LogPlace {
 /** The link after the decision, of which the object has no more than the leaf; null for what is none. */
 function linkAfter({ sequence, previous }: RecordPlace, entry: JsonValue | undefined): string | null {
   try {
-    const { payloadHash } = parseLogLeaf(base64Decode(String(entry)));
+    const { payloadHash } = parseLogLeaf(base64Decode(requireString(entry)));
     return hexEncode(extendRecord({ sequence: sequence - 1, link: hexDecode(previous) }, payloadHash).link);
   } catch {
     return null;

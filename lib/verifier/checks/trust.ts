@@ -61,7 +61,9 @@ export function parseTrust(json: unknown): VerifierTrust {
     keys: refuseTwice(readObjects(object["keys"], "keys").map(readKey)),
     logKeys: readLogKeys(logs.map((one) => requireText(one, "vkey"))),
     postQuantumKeys: readLogKeys(
-      logs.flatMap(({ post_quantum_vkey: vkey = null }) => (vkey === null ? [] : [String(vkey)])),
+      logs.flatMap((one) =>
+        (one["post_quantum_vkey"] ?? null) === null ? [] : [requireText(one, "post_quantum_vkey")],
+      ),
     ).filter(isPostQuantum),
     witnesses: readWitnesses(log),
     timeAuthorities: readCertificates(log["time_authorities"]),

@@ -1,6 +1,6 @@
 /** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
 import { base64Decode, bytesEqual } from "#lib/protocol/encoding/bytes";
-import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import {
   filesIn,
   isEndShown,
@@ -10,6 +10,7 @@ import {
   readNumber,
 } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/protocol/pack/pack-reasons";
+import { requireString } from "#lib/protocol/statement/dsse";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
@@ -241,9 +242,9 @@ export function createCheckpointList(trust: VerifierTrust) {
   };
 }
 
-function readProof(shown: unknown): Uint8Array[] | null {
+function readProof(shown: JsonValue | undefined): Uint8Array[] | null {
   try {
-    return Array.isArray(shown) ? shown.map((hash) => base64Decode(String(hash))) : null;
+    return Array.isArray(shown) ? shown.map((hash) => base64Decode(requireString(hash))) : null;
   } catch {
     return null;
   }

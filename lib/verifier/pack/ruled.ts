@@ -26,6 +26,7 @@ import {
   type StandingRequest,
 } from "#lib/protocol/policy/suggest";
 import { formatCount } from "#lib/protocol/text/display-text";
+import { isTime } from "#lib/protocol/time/time-words";
 import { findMaker, type ListedStatement, readStatementList } from "#lib/verifier/checks/check-sum";
 import { requireText, UnreadableError } from "#lib/verifier/checks/evidence";
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
@@ -41,12 +42,16 @@ export function readReplayed(json: JsonObject): ReplayedDecision {
   if (!isJsonObject(context) || !isJsonObject(context["agent"]) || !Array.isArray(policy_ids))
     throw new UnreadableError("rules: what they were evaluated over is missing or erased");
   for (const name of ["ruleset_hash", "context_hash", "decision", "reason"]) requireText(rules, name);
-  return {
+  const texts = {
     agent_slug: requireText(json, "agent_slug"),
     action: requireText(json, "action"),
+    created_at: requireText(json, "created_at"),
+  };
+  if (!isTime(texts.created_at)) throw new UnreadableError("created_at: expected a time");
+  return {
+    ...texts,
     tool: typeof json["tool"] === "string" ? json["tool"] : null,
     amount: objectOrNull(amount) as ReplayedDecision["amount"],
-    created_at: requireText(json, "created_at"),
     decided_by: objectOrNull(json["decided_by"]),
     human_authorization: objectOrNull(json["human_authorization"]),
     rules: rules as unknown as ReplayedDecision["rules"],

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, fmod
 from typing import cast
 
+from .._iso_time import is_time, parse_time, to_iso
 from .._json import Json, JsonObject, equal, is_list, is_object
-from ._iso_time import parse_time, to_iso
 from ._outcome import Check, counted, fail, passed
 from ._pack_entry import Entry
 from ._reading import is_count
@@ -33,7 +33,7 @@ class GroupDecision:
     def week(self) -> str:
         """Monday of the week; 1970 began on a Thursday."""
         time = parse_time(self.at)
-        return to_iso(time - (time - 4 * _DAY_MS) % (7 * _DAY_MS))[:10]
+        return to_iso(time - fmod(time - 4 * _DAY_MS, 7 * _DAY_MS))[:10]
 
 
 def read_group_decision(entry: Entry, given: JsonObject) -> GroupDecision | None:
@@ -42,7 +42,8 @@ def read_group_decision(entry: Entry, given: JsonObject) -> GroupDecision | None
     if entry.decision not in ("approved", "denied") or entry.time is None or not is_object(request):
         return None
     required = request.get("required_approvers")
-    waited = parse_time(entry.time) - parse_time(str(request.get("created_at")))
+    asked = request.get("created_at")
+    waited = parse_time(entry.time) - parse_time(str(asked)) if is_time(asked) else float("nan")
     if "amends" in request or not waited > 0 or not is_list(required) or not required:
         return None
     named = (one.get("group") for one in required if is_object(one))

@@ -8,7 +8,7 @@ from typing import cast
 from .._json import Json, JsonObject, canonical_bytes, canonical_hash, is_list, is_object, parse_canonical
 from ._authorization import AuthorizationReport, check_authorization
 from ._bytes import base64_decode, sha256
-from ._dsse import Envelope, dsse_key_id, leaf_of, parse_leaf
+from ._dsse import Envelope, dsse_key_id, leaf_of, parse_leaf, require_string
 from ._ed25519 import verify_strict
 from ._note import SignedCheckpoint, leaf_hash, verify_checkpoint, verify_inclusion
 from ._outcome import Check, fail, miss, passed, skip
@@ -272,7 +272,7 @@ def _is_as_asked(action: Action) -> bool:
 def _link_after_decision(place: JsonObject, entry: Json) -> str | None:
     """The object has no more of the decision than its leaf; None for what is none."""
     try:
-        payload_hash = parse_leaf(base64_decode(str(entry))).payload_hash
+        payload_hash = parse_leaf(base64_decode(require_string(entry))).payload_hash
     except ValueError:
         return None
     return _link_after(cast("int", place["sequence"]), Neighbour(bytes.fromhex(str(place["previous"])), payload_hash))

@@ -11,14 +11,14 @@ from typing import cast
 
 from Crypto.Hash import keccak
 
+from .._iso_time import parse_time, to_iso
 from .._json import Json, JsonObject, canonical_bytes, canonical_hash, is_list, is_object
 from ._amendment import are_questions, check_amendment, is_shown_before
 from ._approvers import check_passkeys, check_quorum, check_roster
 from ._authorization_shape import has_types, is_authorization
 from ._bytes import base64_decode, sha256, word_hex
-from ._dsse import Envelope, dsse_key_id, key_id_of, leaf_of, parse_leaf
+from ._dsse import Envelope, dsse_key_id, key_id_of, leaf_of, parse_leaf, require_string
 from ._ed25519 import verify_strict
-from ._iso_time import parse_time, to_iso
 from ._logged import check_log_entry
 from ._opening import is_shown_content
 from ._origin import is_loopback, parse_relying_party
@@ -321,7 +321,7 @@ def _is_entry_of(given: JsonObject, log: JsonObject, public_key: bytes) -> bool:
         return False
     statement = statement_of(DECISION, "authorization-request", str(binding["request_hash"]), predicate)
     try:
-        entry = base64_decode(str(log.get("entry")))
+        entry = base64_decode(require_string(log.get("entry")))
         signature = parse_leaf(entry).signature
     except ValueError:
         return False

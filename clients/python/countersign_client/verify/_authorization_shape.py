@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 
+from .._iso_time import is_time
 from .._json import MAX_SAFE_INTEGER, Json, JsonObject, is_list, is_object
 from ._bytes import base64_decode, base64_url_decode, parse_field_element, parse_word, word_hex
-from ._iso_time import is_time
 from ._reading import is_count
 
 Rule = Callable[[Any], bool]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._iso_time import parse_time
 from .._json import Json, JsonObject, equal, is_list, is_object
 from ._bytes import base64_decode, base64_encode, parse_decimal, sha256
 from ._dsse import STATEMENT_MEDIA_TYPE, Envelope, dsse_key_id, envelope_from_json, require_fields, require_string
-from ._iso_time import parse_time
 from ._note import VerifierKey, parse_checkpoint, parse_note
 from ._outcome import Check, fail, passed
 from ._receipt import LogEvidence, Receipt

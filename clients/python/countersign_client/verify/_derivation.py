@@ -8,12 +8,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
 from typing import cast
 
+from .._iso_time import is_time, parse_time, to_iso
 from .._json import Json, JsonObject, canonical_hash, is_list, is_object
 from ._authorization_shape import utf16
-from ._iso_time import is_time
 from ._outcome import Check, counted, fail, passed, skip
 from ._pack_entry import Entry, derived_terms_of
 from ._pack_rules import read_rules_text, ruleset_hash
@@ -291,12 +290,11 @@ def _tighten(requests: Sequence[Past], opened: Sequence[str]) -> JsonObject:
 
 
 _STANDING_DAYS = 30
+_DAY_MS = 86_400_000
 
 
 def _move_days(time: str, days: int) -> str:
-    """RFC 3339 with milliseconds, as the service writes it."""
-    moved = datetime.fromisoformat(time.replace("Z", "+00:00")) + timedelta(days=days)
-    return moved.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moved.microsecond // 1000:03d}Z"
+    return to_iso(parse_time(time) + days * _DAY_MS)
 
 
 def _write_units(units: int) -> str:

@@ -10,11 +10,11 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
+from .._iso_time import parse_time
 from .._json import JsonObject
 from ..errors import UnreadableError
 from ._attention import GroupDecision, judge_attention, read_group_decision
 from ._derivation import Past, Standing, judge_derivations, read_past, read_standing
-from ._iso_time import parse_time
 from ._outcome import Check, counted, fail, passed, skip
 from ._pack_entry import Checked, Entry, check_entry, find_checkpoints, list_decided
 from ._pack_log import Checkpoints

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .._json import Json, JsonObject, is_list, is_object
 from ._bytes import base64_decode, sha256
+from ._dsse import require_string
 from ._note import verify_checkpoint
 from ._outcome import Check, counted, fail, passed
 from ._trust import Trust
@@ -65,7 +66,7 @@ class Checkpoints:
         listed = given.get("consistency")
         proofs = dict[tuple[Json, Json, Json], Json]()
         for one in listed if is_list(listed) else []:
-            if is_object(one) and not any(isinstance(one.get(name), (list, dict)) for name in ("origin", "from", "to")):
+            if is_object(one) and not any(isinstance(one.get(name), (list, dict, bool)) for name in ("origin", "from", "to")):
                 proofs[one.get("origin"), one.get("from"), one.get("to")] = one.get("proof")
         for origin, roots in self._logs.items():
             sizes = sorted(roots)
@@ -79,6 +80,6 @@ class Checkpoints:
 
 def _read_proof(shown: Json) -> list[bytes] | None:
     try:
-        return [base64_decode(str(one)) for one in shown] if is_list(shown) else None
+        return [base64_decode(require_string(one)) for one in shown] if is_list(shown) else None
     except ValueError:
         return None

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .._iso_time import parse_time
 from .._json import Json, JsonObject, is_list, is_object
 from ..errors import UnreadableError
 from ._bytes import base64_decode, sha256
-from ._iso_time import parse_time
+from ._dsse import require_string
 from ._outcome import Check, counted, fail, passed
 from ._pack_entry import Entry
 from ._reading import is_count, read_object
@@ -176,7 +177,7 @@ def _read_counted(page: JsonObject) -> JsonObject | None:
     heads = parse_heads(payload.encode(errors="replace")) if isinstance(payload, str) else None
     if not is_object(snapshot) or heads is None:
         return None
-    row = base64_decode(str(snapshot.get("row")))
+    row = base64_decode(require_string(snapshot.get("row")))
     entries = int.from_bytes(row[32:40], "big")
     if len(row) != ROW_BYTES or not 1 <= entries or not is_count(entries):
         raise ValueError("not the row of a snapshot")

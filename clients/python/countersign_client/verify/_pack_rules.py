@@ -7,13 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import cast
 
+from .._iso_time import is_time, parse_time
 from .._json import Json, JsonObject, canonical_hash, equal, is_list, is_object, parse_canonical
 from ..errors import UnreadableError
 from ._bytes import sha256
-from ._iso_time import is_time, parse_time
 from ._outcome import Check, counted, fail, passed, skip
 from ._pack_entry import Entry, authorization_of
 from ._reading import is_count, require_text
@@ -21,6 +20,7 @@ from ._statement import ROSTER, RULESET, is_hash, read_subject, statement_of
 from ._sum import Listed
 from ._trust import Trust
 
+_HOUR_MS = 3_600_000
 _SCHEMA = """entity Agent = {
   name?: String,
   key_registered: Bool,
@@ -120,9 +120,11 @@ def _read_replayed(given: JsonObject) -> JsonObject:
         require_text(rules, name)
     tool, amount = asked.get("tool"), asked.get("amount")
     by, authorization = given.get("decided_by"), given.get("human_authorization")
-    names = ("agent_slug", "action", "created_at")
+    texts: JsonObject = {name: require_text(asked, name) for name in ("agent_slug", "action", "created_at")}
+    if not is_time(texts["created_at"]):
+        raise UnreadableError("created_at: expected a time")
     return {
-        **{name: require_text(asked, name) for name in names},
+        **texts,
         "tool": tool if isinstance(tool, str) else None,
         "amount": amount if is_object(amount) else None,
         "decided_by": by if is_object(by) else None,
@@ -140,7 +142,8 @@ def _find_other_request(decision: JsonObject, context: JsonObject) -> str | None
     """The fact in which the context is another request's."""
     agent, amount = cast("JsonObject", context["agent"]), context.get("amount")
     created = parse_time(str(decision["created_at"]))
-    at = datetime.fromtimestamp(created / 1000, timezone.utc)
+    # 1970 began on a Thursday.
+    hour, day = int(created // _HOUR_MS % 24), int(created // (24 * _HOUR_MS) + 3) % 7 + 1
     shown: JsonObject = {
         "agent": _pick(agent, "slug"),
         "action": _pick(context, "action"),
@@ -153,7 +156,7 @@ def _find_other_request(decision: JsonObject, context: JsonObject) -> str | None
         "action": {"action": decision["action"]},
         "tool": {"tool": decision["tool"]},
         "amount": decision["amount"],
-        "time": {"hour_utc": at.hour, "weekday_utc": at.isoweekday()},
+        "time": {"hour_utc": hour, "weekday_utc": day},
     }
     return next((name for name in asked if not equal(shown[name], asked[name])), None)
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from .._iso_time import parse_time
 from .._json import Json, JsonObject, is_object
-from ._iso_time import parse_time
 from ._outcome import Check, counted, fail, passed
 from ._pack_entry import CHANGE_FILE, Entry, authorization_of, changed_into_of
 from ._statement import Action, parse_action, parse_change, parse_decision

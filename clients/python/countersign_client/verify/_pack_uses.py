@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from .._iso_time import parse_time
 from .._json import Json, JsonObject, canonical_hash, is_object
-from ._iso_time import parse_time
 from ._outcome import Check, counted, fail, passed, skip
 from ._pack_entry import CHANGE_FILE, Entry, authorization_of
 from ._statement import parse_action, parse_change

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
+from .._iso_time import is_time
 from .._json import Json, JsonObject, canonical_hash, equal, is_list, is_object
 from ._authorization_shape import is_salt
 from ._bytes import sha256
-from ._iso_time import is_time
 from ._outcome import Check, counted, fail, passed
 from ._statement import PLANTED_REQUESTS, UUID, is_hash, parse_planted
 from ._sum import Listed

@@ -14,7 +14,7 @@ from typing import Any
 from .._json import JsonObject, canonical_bytes, is_object
 from ..errors import UnreadableError
 from ._bytes import base64_decode
-from ._dsse import parse_leaf
+from ._dsse import parse_leaf, require_string
 from ._outcome import Check, fail, not_run, passed, skip
 from ._reading import read_object
 from ._receipt import read_receipt
@@ -185,7 +185,7 @@ def read_decided(given: object) -> Held | None:
     place = log.get("record") if is_object(log) else None
     if not is_object(log) or not is_object(place) or not is_place(place):
         return None
-    entry = parse_leaf(base64_decode(str(log.get("entry"))))
+    entry = parse_leaf(base64_decode(require_string(log.get("entry"))))
     return Held(True, "", place, entry.payload_hash, cancelled=_read_cancelled(given))
 
 

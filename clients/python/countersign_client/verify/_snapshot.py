@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .._iso_time import parse_time
 from .._json import JsonObject, is_object, parse_canonical
 from ..errors import UnreadableError
 from ._bytes import base64_decode, sha256
-from ._iso_time import parse_time
 from ._logged import is_logged, read_logged
 from ._note import leaf_hash, verify_inclusion
 from ._outcome import Check, fail, not_run, passed, skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from .._iso_time import is_time
 from .._json import Json, JsonObject, equal, is_list, is_object, parse_canonical
 from ._bytes import sha256, uint64
-from ._iso_time import is_time
 from ._reading import is_count
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -90,8 +90,8 @@ def parse_decision(payload: bytes) -> JsonObject | None:
         return None
     statement, predicate = found
     digest = read_subject(statement)
-    texts = (digest, predicate["decided_at"], predicate["key_id"], predicate.get("questions_hash", ""))
-    if predicate["decision"] not in ("approved", "denied", "cancelled") or not is_place(predicate["record"]):
+    texts = (digest, predicate["key_id"], predicate.get("questions_hash", ""))
+    if not is_time(predicate["decided_at"]) or predicate["decision"] not in ("approved", "denied", "cancelled") or not is_place(predicate["record"]):
         return None
     if not is_text_or_none(predicate["authorization_hash"]) or not all(isinstance(one, str) for one in texts):
         return None
@@ -108,7 +108,7 @@ def parse_change(payload: bytes) -> JsonObject | None:
     change, place = predicate["change"], predicate["record"]
     if change not in ("frozen", "unfrozen", "authorization_revoked") or not is_object(place) or not is_place(place):
         return None
-    if not isinstance(predicate["changed_at"], str) or not isinstance(predicate["key_id"], str):
+    if not is_time(predicate["changed_at"]) or not isinstance(predicate["key_id"], str):
         return None
     if predicate["reason_hash"] is not None and not is_hash(predicate["reason_hash"]):
         return None

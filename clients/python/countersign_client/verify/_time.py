@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .._iso_time import parse_time, to_iso
 from .._json import is_object
 from ._bytes import sha256
-from ._iso_time import parse_time, to_iso
 from ._note import (
     VerifierKey,
     Witnessed,

@@ -16,7 +16,7 @@ from ._bytes import base64_url_decode
 from ._dsse import key_id_of, parse_public_key
 from ._ed25519 import verify_strict
 from ._note import VerifierKey, origin_of, parse_verifier_key
-from ._reading import decode_base64, read_object, require_index, require_object, require_objects, require_text
+from ._reading import decode_base64, read_object, require_index, require_object, require_objects, require_text, require_texts
 from ._statement import KEY_EVENT
 
 
@@ -113,6 +113,9 @@ def read_trust(answer: str | Mapping[str, Any] | None, pinned: TrustedKeys) -> T
 def _read_served(given: JsonObject) -> Trust:
     log = require_object(given, "log")
     logs = [log, *require_objects(given, "logs", [])]
+    # No time stamp is checked here either.
+    if "time_authorities" in log:
+        require_texts(log, "time_authorities")
     for key in require_objects(require_object(given, "zk") if is_object(given.get("zk")) else {}, "keys", []):
         _refuse_damaged(require_text(key, "public_key"))
     keys = _refuse_twice(tuple(map(_read_key, require_objects(given, "keys", []))))
@@ -120,7 +123,7 @@ def _read_served(given: JsonObject) -> Trust:
     given_witnesses = witnesses if is_object(witnesses) else {}
     members = [one for name in ("members", "post_quantum_members") for one in require_objects(given_witnesses, name, [])]
     vkeys = [require_text(one, "vkey") for one in logs]
-    second = _read_vkeys([str(one["post_quantum_vkey"]) for one in logs if one.get("post_quantum_vkey") is not None])
+    second = _read_vkeys([require_text(one, "post_quantum_vkey") for one in logs if one.get("post_quantum_vkey") is not None])
     return Trust(
         keys,
         _read_vkeys(vkeys),
