@@ -322,9 +322,17 @@ describe("sign-in with a provider", () => {
         { aud: "another" },
         { iss: "https://x.example" },
         { iat: 1 },
+        { iat: Math.floor(Date.now() / 1_000) + 300 },
       ])
         expect((await send(await provider.logOut(`ada-${domain}`, changed))).status).toBe(400);
       expect(await sessionsOf(`ada@${domain}`)).toBe(1);
+    });
+
+    it("ends sessions also where the provider's clock is a little ahead of this one", async () => {
+      await signIn(person("ada", { sub: `ada-${domain}` }));
+      const iat = Math.floor(Date.now() / 1_000) + 30;
+      expect((await send(await provider.logOut(`ada-${domain}`, { iat }))).status).toBe(200);
+      expect(await sessionsOf(`ada@${domain}`)).toBe(0);
     });
 
     it("asks for the token again where the provider's keys can't be read", async () => {

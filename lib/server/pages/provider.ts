@@ -115,7 +115,8 @@ export async function readLogoutToken(
   const form = new URLSearchParams(utf8Decode(await readBytes(request)));
   const token = form.get("logout_token");
   if (token === null) return "logout_token is missing";
-  const options = { issuer, audience, algorithms, maxTokenAge: "5 minutes", requiredClaims: ["iat", "jti"] };
+  const ages = { maxTokenAge: "5 minutes", clockTolerance: "1 minute" };
+  const options = { issuer, audience, algorithms, ...ages, requiredClaims: ["iat", "jti"] };
   try {
     return judgeLogout((await jwtVerify(token, keyFrom(issuer), options)).payload);
   } catch (error) {
