@@ -835,6 +835,8 @@ async function approveDerived(
   await made.decide("approved", second, { approval: use });
 }
 
+const windowEnd = "2026-12-01T00:00:00.000Z";
+
 /** Decisions that a suggested rule follows from, and everything around it that may be otherwise than it must be. */
 async function makeDerivedPack(n: number, random: Random): Promise<Uint8Array> {
   const made = createSignedLog();
@@ -868,7 +870,9 @@ async function makeDerivedPack(n: number, random: Random): Promise<Uint8Array> {
   const derivation = {
     ...{ version: 1, policy_id: suggested?.policyId ?? "learned-0", approvals: lie === 1 ? 9 : 5, days: 2 },
     bounds: lie === 2 ? { ...bounds, hours: { from: 0, to: 23 } } : bounds,
-    ...{ from: "2026-11-01T00:00:00.000Z", to: "2026-12-01T00:00:00.000Z", salt: "AAAAAAAAAAAAAAAAAAAAAA==" },
+    ...{ from: "2026-11-01T00:00:00.000Z", salt: "AAAAAAAAAAAAAAAAAAAAAA==" },
+    // Thirty days later is no year of Python's.
+    to: n % 36 === 35 ? "9999-12-31T23:59:59.000Z" : windowEnd,
     requests: lie === 3 ? [...(suggested?.covers ?? []), "ab".repeat(32)] : (suggested?.covers ?? []),
   } as unknown as JsonObject;
   const rules = `${text}\n${suggested?.text ?? ""}`;
@@ -893,7 +897,7 @@ async function makeDerivedPack(n: number, random: Random): Promise<Uint8Array> {
       rules: ruledBy(text, request, context),
     });
   }
-  const terms = suggestStanding(bounds, String(derivation["to"]), rows);
+  const terms = suggestStanding(bounds, windowEnd, rows);
   if (isStanding && terms !== null)
     await approveDerived(made, Math.floor(n / 3) % 6, plain, terms, derivation);
   made.files.set(numberedFile("rules", 1), encodePackJson({ version: 1, text, fallback: "ask" }));
