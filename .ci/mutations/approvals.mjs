@@ -289,8 +289,8 @@ export const mutations = [
   },
   {
     threat: "An approval is used after it was taken back",
-    file: "drizzle/0005_stop_uses.sql",
-    from: "WHEN item.authorization_state <> 'usable' THEN 'unusable_authorization'",
+    file: "drizzle/0027_check_what_is_given.sql",
+    from: "WHEN item.why IS NOT NULL THEN 'unusable_authorization'",
     to: "",
     test: "lib/services/approvals/races.service.test.ts",
   },
@@ -303,9 +303,9 @@ export const mutations = [
   },
   {
     threat: "What a rule saved later forbids",
-    file: "drizzle/0005_stop_uses.sql",
-    from: "item.rules_version <> coalesce(",
-    to: "item.rules_version < 0 AND 0 <> coalesce(",
+    file: "drizzle/0027_check_what_is_given.sql",
+    from: "rules_version <> coalesce(",
+    to: "rules_version < 0 AND 0 <> coalesce(",
     test: "lib/services/approvals/later-stops.service.test.ts",
   },
   {

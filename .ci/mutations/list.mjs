@@ -346,7 +346,7 @@ export const mutations = [
   },
   {
     threat: "A frozen agent lets itself go on",
-    file: "drizzle/0002_store_attestations.sql",
+    file: "drizzle/0027_check_what_is_given.sql",
     from: "agents.tool_manifest_hash, agents.frozen_at) = 0",
     to: "agents.tool_manifest_hash) = 0",
     test: "lib/services/attestations/zero-knowledge-operation.service.test.ts",

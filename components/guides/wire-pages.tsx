@@ -31,9 +31,9 @@ function cut(text: string): { introduction: string; parts: Map<string, string> }
 }
 
 /** A link within the document leads to the page that its anchor is on. */
-function relink(text: string, own: WireSlug, pageOf: Map<string, WireSlug>): string {
+function relink(text: string, own: WireSlug, pageByAnchor: Map<string, WireSlug>): string {
   return text.replace(/\]\(#([^)]+)\)/g, (link, anchor: string) => {
-    const page = pageOf.get(anchor);
+    const page = pageByAnchor.get(anchor);
     if (page === undefined) throw new Error(`docs/wire.md links to #${anchor}, which it does not have`);
     return page === own ? link : `](/docs/${page}#${anchor})`;
   });
@@ -60,9 +60,9 @@ export function splitWire(text: string): Record<WireSlug, string> {
     return { slug, text: begin + own.join("") };
   });
   if (parts.size > 0) throw new Error(`docs/wire.md: ${[...parts.keys()].join(", ")} is on no page`);
-  const pageOf = new Map(
+  const pageByAnchor = new Map(
     pages.flatMap(({ slug, text }) => listAnchors(text).map((anchor) => [anchor, slug])),
   );
-  const linked = pages.map(({ slug, text }) => [slug, relink(text, slug, pageOf)]);
+  const linked = pages.map(({ slug, text }) => [slug, relink(text, slug, pageByAnchor)]);
   return Object.fromEntries(linked) as Record<WireSlug, string>;
 }

@@ -22,7 +22,7 @@ const worker = "/push-worker.js";
 const toBytes = (base64Url: string) =>
   Uint8Array.from(atob(base64Url.replace(/-/g, "+").replace(/_/g, "/")), (sign) => sign.charCodeAt(0));
 
-async function markOf(endpoint: string): Promise<string> {
+async function hashEndpoint(endpoint: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(endpoint));
   const text = btoa(String.fromCharCode(...new Uint8Array(digest)));
   return text.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
@@ -53,7 +53,7 @@ function nameDevice(): string {
 async function findMark(): Promise<string | null> {
   const registration = await navigator.serviceWorker.getRegistration("/");
   const subscription = await registration?.pushManager.getSubscription();
-  return subscription ? markOf(subscription.endpoint) : null;
+  return subscription ? hashEndpoint(subscription.endpoint) : null;
 }
 
 async function subscribe(pushKey: string): Promise<PushSubscription> {
@@ -107,7 +107,7 @@ export function DeviceList({ path, devices, pushKey }: DeviceListProps) {
     run(async () => {
       const subscription = await subscribe(pushKey);
       await change({ action: "add", name: nameDevice(), subscription: subscription.toJSON() });
-      setMark(await markOf(subscription.endpoint));
+      setMark(await hashEndpoint(subscription.endpoint));
     });
 
   const remove = (device: ShownDevice) =>

@@ -178,7 +178,7 @@ function When({ answer }: { readonly answer: VerifyResponse }) {
   );
 }
 
-const hostOf = (origin: string) => origin.split("/", 1)[0];
+const readHost = (origin: string) => origin.split("/", 1)[0];
 
 /** A link if the parent is in a log of this host: what another instance has is asked for there. */
 function FollowsFrom({ parent, log }: { readonly parent: ParentLink } & Pick<VerifyResponse, "log">) {
@@ -187,7 +187,11 @@ function FollowsFrom({ parent, log }: { readonly parent: ParentLink } & Pick<Ver
   return (
     <Fact id="parent" name="Follows from">
       <p className="text-[15px] [overflow-wrap:anywhere]">
-        {hostOf(origin) === hostOf(log.origin) ? <TextLink href={`/verify/${id}`}>{words}</TextLink> : words}{" "}
+        {readHost(origin) === readHost(log.origin) ? (
+          <TextLink href={`/verify/${id}`}>{words}</TextLink>
+        ) : (
+          words
+        )}{" "}
         in the log <AgentText value={origin} isName />
       </p>
       <By>{byAgent}, not checked here</By>

@@ -1,6 +1,6 @@
 /** For tests only: verify.mjs in this process. */
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
-import { sourceOf } from "#lib/protocol/encoding/zip";
+import { toByteSource } from "#lib/protocol/encoding/zip";
 import type { CommandIo } from "#lib/verifier/cli/io";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
@@ -30,7 +30,7 @@ export const runVerifier = (
   runHere(argv, {
     fetch: fetch as typeof globalThis.fetch,
     readFile: async (name) => utf8Encode(files.get(name) ?? ""),
-    openFile: async (name) => ({ ...sourceOf(utf8Encode(files.get(name) ?? "")), close: () => {} }),
+    openFile: async (name) => ({ ...toByteSource(utf8Encode(files.get(name) ?? "")), close: () => {} }),
     isFile: async (name) => files.has(name),
     writeFile: async (name, text) => void files.set(name, text),
     readStdin: async () => new Uint8Array(),

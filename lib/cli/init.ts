@@ -314,7 +314,7 @@ function mergeEnvFile(before: string, variables: Variables): string {
     .trim()}\n`;
 }
 
-function sayNext(file: string, { POSTGRES_PASSWORD: composed, SIGN_UP: signUp }: Variables): void {
+function printNext(file: string, { POSTGRES_PASSWORD: composed, SIGN_UP: signUp }: Variables): void {
   const run = composed === undefined ? "npm run" : "docker compose run --rm countersign node dist/cli";
   say(`\n${file} is written, readable by you alone. Next:`);
   say(composed === undefined ? "  npm start" : "  docker compose up --build --detach");
@@ -342,7 +342,7 @@ runCommand(usage, async (argv) => {
   await chmod(fresh, 0o600);
   await rename(fresh, file);
   if (foreign.length > 0) say(`The environment has ${foreign.join(", ")} too, and wins over ${file}.`);
-  sayNext(file, variables);
+  printNext(file, variables);
   setTimeout(() => process.exit(), 1_000).unref();
   return 0;
 });

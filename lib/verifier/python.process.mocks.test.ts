@@ -18,7 +18,7 @@ import type { SignedDetails } from "#lib/protocol/approval/shown-content";
 import { base64Encode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { canonicalHash, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
-import { readZip, sourceOf } from "#lib/protocol/encoding/zip";
+import { readZip, toByteSource } from "#lib/protocol/encoding/zip";
 import { verifyEd25519Strict, vetPublicKey } from "#lib/protocol/keys/ed25519";
 import { readPackEntry } from "#lib/protocol/pack/pack-entries";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
@@ -655,7 +655,11 @@ async function judgePack(
   is_changed = false,
 ): Promise<Case> {
   const trust = keys === null ? null : parseTrust(keys);
-  const { verdict, checks } = await checkPack(sourceOf(bytes), { tools: nodeIo.zip, trust, program: null });
+  const { verdict, checks } = await checkPack(toByteSource(bytes), {
+    tools: nodeIo.zip,
+    trust,
+    program: null,
+  });
   return {
     ...{ kind: "pack", name, pack: base64Encode(bytes), keys: keys && JSON.stringify(keys), is_changed },
     ...{ verdict, checks, warnings: listWarnings({ checks } as PackReport) },
@@ -1019,7 +1023,7 @@ async function makeServicePacks(test: TestApp): Promise<Uint8Array[]> {
 /** A change of a file, with a manifest and a report that follow from it, or of the archive's bytes. */
 async function changePack(bytes: Uint8Array, others: unknown[], random: Random): Promise<Uint8Array> {
   if (random(10) === 0) {
-    const { files } = await readZip(sourceOf(bytes), nodeIo.zip, {
+    const { files } = await readZip(toByteSource(bytes), nodeIo.zip, {
       maxFileBytes: 2 ** 30,
       maxBytes: 2 ** 30,
     });

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
-import { sourceOf } from "#lib/protocol/encoding/zip";
+import { toByteSource } from "#lib/protocol/encoding/zip";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
 import { saveGroup } from "#lib/services/accounts/approver-groups";
@@ -235,7 +235,7 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
     const request = { agentSlugs: [slug], period: { from, to }, withPrivate };
     const { parts } = await makeEvidencePack(test.app.context, owner, request);
     const program = (await readProgramFile("verify.mjs"))?.bytes ?? null;
-    const { checks } = await checkPack(sourceOf(await collect(parts)), {
+    const { checks } = await checkPack(toByteSource(await collect(parts)), {
       tools: nodeIo.zip,
       trust: null,
       program,

@@ -31,12 +31,12 @@ export function decodeCursor<Place>(cursor: string, read: (text: string) => Plac
 export function cutPage<Row>(
   rows: readonly Row[],
   { limit }: PageQuery,
-  cursorOf: (row: Row) => string,
+  writeCursor: (row: Row) => string,
 ): { shown: Row[]; nextCursor: string | null } {
   const last = rows[limit - 1];
   return {
     shown: rows.slice(0, limit),
-    nextCursor: rows.length > limit && last !== undefined ? cursorOf(last) : null,
+    nextCursor: rows.length > limit && last !== undefined ? writeCursor(last) : null,
   };
 }
 

@@ -101,7 +101,7 @@ async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> {
   const source = createKeySource(env, files, wrapping);
   const activeIds = await readActive(stored, area);
   const add = activeIds?.get("log") ? area.fault : area.warning;
-  const sayMissing = (what: string, mend: string) =>
+  const reportMissing = (what: string, mend: string) =>
     stored === "empty" ? area.ok(`the first start makes ${what}`) : add(`${what} is missing`, mend);
   const examineKey = async (examine: () => Promise<void>) => {
     try {
@@ -115,7 +115,7 @@ async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> {
   };
   await examineKey(async () => {
     if (env.AUTH_SECRET === undefined && (await files.read(authSecretFile)) === null)
-      sayMissing("AUTH_SECRET", `Restore ${files.describe(authSecretFile)}, or set AUTH_SECRET.`);
+      reportMissing("AUTH_SECRET", `Restore ${files.describe(authSecretFile)}, or set AUTH_SECRET.`);
     else if (activeIds !== null && stored !== null && stored !== "empty")
       await examineAuthSecret(env, files, stored, area);
   });
@@ -124,7 +124,7 @@ async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> {
       const [found, next] = [await source.load([purpose]), await source.loadNext([purpose])];
       const half = await publicHalf(found, purpose);
       const active = activeIds?.get(purpose) ?? null;
-      if (half === null) sayMissing(`the ${purpose} key`, `Restore ${source.describe(purpose)}.`);
+      if (half === null) reportMissing(`the ${purpose} key`, `Restore ${source.describe(purpose)}.`);
       else if (active === null) area.ok(`the ${purpose} key can be read`);
       else if (half.keyId === active) area.ok(`the ${purpose} key ${active} is the active one`);
       else if ((await publicHalf(next, purpose))?.keyId === active)

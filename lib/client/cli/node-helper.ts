@@ -129,7 +129,7 @@ function createIdle(ms: number) {
   };
 }
 
-const versionOf = async (file: string) => {
+const readVersion = async (file: string) => {
   const { mtimeMs, size, ino } = await stat(file);
   return `${mtimeMs} ${size} ${ino}`;
 };
@@ -140,7 +140,7 @@ const isSame = (a: Record<string, string>, b: Record<string, string | undefined>
 /** Listens for relay.ts. A helper of another program, or another way to the service, ends and leaves the call to its asker. */
 async function listenForRelays(io: ClientIo, handle: (asked: Asked) => Promise<number>, end: () => void) {
   const program = path.join(path.dirname(io.machine.programPath ?? ""), "countersign-hook.mjs");
-  const version = await versionOf(program);
+  const version = await readVersion(program);
   // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
   const way = Object.fromEntries(Object.entries(process.env).filter(([name]) => wayVariables.test(name)));
   const take = async (socket: Socket) => {
@@ -178,7 +178,7 @@ async function listenForRelays(io: ClientIo, handle: (asked: Asked) => Promise<n
   const { ino } = await stat(file);
   // Ends when its folder or program was removed: nobody reaches it any more, or should.
   const watch = setInterval(() => {
-    Promise.all([stat(file), versionOf(program)]).then(
+    Promise.all([stat(file), readVersion(program)]).then(
       ([now, found]) => (now.ino !== ino || found !== version) && end(),
       end,
     );

@@ -64,7 +64,7 @@ function findHelper(): string | null {
   }
 }
 
-const versionOf = (file: string) => {
+const readVersion = (file: string) => {
   const { mtimeMs, size, ino } = statSync(file);
   return `${mtimeMs} ${size} ${ino}`;
 };
@@ -86,7 +86,7 @@ function askHelper(path: string, stdin: Buffer): Promise<number | null> {
         argv,
         cwd: process.cwd(),
         program: __filename,
-        version: versionOf(program),
+        version: readVersion(program),
         pid: process.pid,
         env: pick(handedOn),
         way: pick(wayVariables),

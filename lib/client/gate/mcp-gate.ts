@@ -82,7 +82,7 @@ interface Call {
   round: { state: string; goOn(message: McpMessage): void } | null;
 }
 
-const memberOf = (value: JsonValue | undefined, ...names: string[]): JsonValue | undefined =>
+const readMember = (value: JsonValue | undefined, ...names: string[]): JsonValue | undefined =>
   names.reduce<JsonValue | undefined>(
     (at, name) => (at !== undefined && isJsonObject(at) ? at[name] : undefined),
     value,
@@ -133,7 +133,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     own.delete(id);
     return true;
   };
-  const isModern = (params: JsonObject) => memberOf(params, "_meta", protocolKey) !== undefined;
+  const isModern = (params: JsonObject) => readMember(params, "_meta", protocolKey) !== undefined;
   const answer = ({ id, params }: Pick<Call, "id" | "params">, result: JsonObject) =>
     ends.toClient({
       id,
@@ -146,7 +146,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
 
   async function findTool({ tool, params }: Call): Promise<JsonObject | null> {
     const _meta = Object.fromEntries(
-      Object.entries((memberOf(params, "_meta") as JsonObject | undefined) ?? {}).filter(([name]) =>
+      Object.entries((readMember(params, "_meta") as JsonObject | undefined) ?? {}).filter(([name]) =>
         name.startsWith("io.modelcontextprotocol/"),
       ),
     );
@@ -157,12 +157,12 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         ...(cursor !== undefined && { cursor }),
       };
       const { result } = await ask(ends.toServer, "tools/list", asked);
-      const tools = memberOf(result, "tools");
+      const tools = readMember(result, "tools");
       const found = Array.isArray(tools)
         ? tools.filter(isJsonObject).find(({ name }) => name === tool)
         : undefined;
       if (found !== undefined) return found;
-      cursor = memberOf(result, "nextCursor");
+      cursor = readMember(result, "nextCursor");
       if (typeof cursor !== "string") return null;
     }
     return null;
@@ -176,7 +176,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   }
 
   async function judgeList(message: McpMessage): Promise<McpMessage> {
-    const tools = memberOf(message.result, "tools");
+    const tools = readMember(message.result, "tools");
     if (!Array.isArray(tools)) return message;
     const judged: JsonValue[] = [];
     for (const tool of tools) {
@@ -251,7 +251,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         run,
       );
       const _meta = {
-        ...((memberOf(result, "_meta") as JsonObject | undefined) ?? {}),
+        ...((readMember(result, "_meta") as JsonObject | undefined) ?? {}),
         [receiptKey]: attestation.public_url,
       };
       answer(call, { ...result, ...describeChange(authorization, result), _meta });
@@ -286,18 +286,18 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     tell(`${message}\n  ${approval_url}\n`);
     const url = { mode: "url", message, url: approval_url };
     const [stop, over] = [new AbortController(), new AbortController()];
-    const token = memberOf(call.params, "_meta", "progressToken");
+    const token = readMember(call.params, "_meta", "progressToken");
     const declined = (reply: McpMessage) => {
-      const action = memberOf(reply.result, "action");
+      const action = readMember(reply.result, "action");
       if (action === "decline" || action === "cancel")
         call.ended.abort(new Error("The user declined to open the approval."));
     };
     const isModernLink =
       isModern(call.params) &&
-      memberOf(call.params, "_meta", capabilitiesKey, "elicitation", "url") !== undefined;
+      readMember(call.params, "_meta", capabilitiesKey, "elicitation", "url") !== undefined;
     const isLink = opensLinks && !isModern(call.params);
     const elicitationId = request_id;
-    const tellProgress = async () => {
+    const sendProgress = async () => {
       for (let told = 1; ; told += 1) {
         await service.sleep(progressMs, over.signal);
         if (token !== undefined)
@@ -308,7 +308,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
         else if (told * progressMs >= patienceSeconds * 1_000) return stop.abort();
       }
     };
-    if (!isModernLink) tellProgress().catch(() => undefined);
+    if (!isModernLink) sendProgress().catch(() => undefined);
     if (isModernLink) void offerRounds(call, url, over.signal, declined).then(() => stop.abort());
     else if (isLink)
       void ask(ends.toClient, "elicitation/create", { ...url, elicitationId }, over.signal).then(declined);
@@ -342,7 +342,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
     let inputRequests: JsonObject = { countersign: { method: "elicitation/create", params: url } };
     for (let round = 0; round < maxRounds; round += 1) {
       const { params } = await nextRound(call, { inputRequests, requestState: service.randomUuid() });
-      const response = memberOf(params, "inputResponses", "countersign");
+      const response = readMember(params, "inputResponses", "countersign");
       if (response !== undefined && isJsonObject(response)) declined({ result: response });
       inputRequests = {};
       await service.sleep(patienceSeconds * 1_000, over).catch(() => undefined);
@@ -437,7 +437,7 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       const { id, method, params = {} } = message;
       if (takeOwn(message)) return;
       if (method === "initialize")
-        opensLinks = memberOf(params, "capabilities", "elicitation", "url") !== undefined;
+        opensLinks = readMember(params, "capabilities", "elicitation", "url") !== undefined;
       if (method === "tools/call" && id !== undefined) return void readCall(message);
       // Refuses what some server may run without anybody getting the answer.
       if (method === "tools/call")

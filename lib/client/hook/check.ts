@@ -174,7 +174,7 @@ async function reportBlocked(command: Command, folder: string, tool: string): Pr
   const file = `${folder}/blocked-${encodeURIComponent(tool)}`;
   const found = parseStrictJson(await readText(command.io, file));
   if (!isJsonObject(found)) throw new CountersignError(`The hook's answer for ${tool} can't be read.`);
-  sayWhatKeyCan(command, found);
+  printScopes(command, found);
   if (found["isAsked"] !== true)
     command.io.tell(`Warning: real calls of ${tool} ask nobody, because no --ask names it.\n`);
 }
@@ -206,7 +206,7 @@ async function checkSettings(command: Command, dialect: DialectName): Promise<vo
     );
 }
 
-function sayWhatKeyCan({ io }: Command, found: JsonValue): void {
+function printScopes({ io }: Command, found: JsonValue): void {
   const { scopes, problem } = isJsonObject(found) ? found : {};
   if (!Array.isArray(scopes))
     throw new CountersignError(`But a real call could not ask a human, and is blocked: ${String(problem)}`);

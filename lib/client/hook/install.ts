@@ -153,8 +153,8 @@ async function makePlan(command: Command): Promise<Plan> {
     ...output,
   ];
   const prefix = user === undefined ? [] : ["sudo", "-n", "-u", user, "--"];
-  const wordsOf = (event: string) => [...words, ...(agent.isNameless ? ["--event", event] : [])];
-  const toShell = (event: string) => [...prefix, ...wordsOf(event)].map(quote).join(" ");
+  const listWords = (event: string) => [...words, ...(agent.isNameless ? ["--event", event] : [])];
+  const toShell = (event: string) => [...prefix, ...listWords(event)].map(quote).join(" ");
   const settingsFile = findSettings(command);
   const before = await readSettings(io, settingsFile);
   const seconds = readTimeout(command) + spareSeconds;
@@ -212,7 +212,7 @@ async function makePlan(command: Command): Promise<Plan> {
     folder,
     changed: await findChanged(io, folder),
     sudoers: (agent.isNameless ? listEvents(agent) : [""])
-      .map((event) => wordsOf(event).map(escapeForSudoers).join(" "))
+      .map((event) => listWords(event).map(escapeForSudoers).join(" "))
       .join(", "),
   };
 }

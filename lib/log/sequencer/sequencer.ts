@@ -150,7 +150,7 @@ const toReason = (judgement: Rejection | undefined): AppError | null =>
 async function runGroup(
   { batch, resolve, reject }: Group,
   commit: (batch: QueuedEntry[], isAnew: boolean) => Promise<Outcome[]>,
-  tellRefusal: (error: unknown) => void,
+  logRefusal: (error: unknown) => void,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -159,7 +159,7 @@ async function runGroup(
     } catch (error) {
       const judged = error instanceof Refused ? error.judged : new Map<QueuedEntry, Rejection>();
       if (judged.size === 0) {
-        tellRefusal(error);
+        logRefusal(error);
         return reject(wholeFailure(error) ?? error);
       }
       for (const [{ item }, judgement] of judged) if (judgement instanceof AppError) item.forget?.();
@@ -203,7 +203,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   let wake = () => {};
   const refusedOwners = createQuarantine();
   const readers = createPlaceReaders(database);
-  const committer = createCommitter(dependencies, readers, tellListeners);
+  const committer = createCommitter(dependencies, readers, notifyListeners);
   const preparing = createPreSigning(
     (item) => readNextPlace(item, committer.places(), readers, dependencies.random),
     enqueue,
@@ -240,7 +240,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     for (const others of [again, after]) if (others.length > 0) await runBatch(others);
   }
 
-  function tellListeners(head: CommittedHead): void {
+  function notifyListeners(head: CommittedHead): void {
     for (const listener of listeners) {
       try {
         listener(head);
@@ -250,7 +250,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     }
   }
 
-  function tellRefusal(error: unknown): void {
+  function logRefusal(error: unknown): void {
     if (!(error instanceof ForkGuardError)) return;
     count("fork guard refused", "");
     logger.error({ err: error }, "the fork guard refused to sign");
@@ -278,7 +278,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
         await runBatch(batch.slice(half), true);
         return;
       }
-      tellRefusal(error);
+      logRefusal(error);
       for (const queued of batch) queued.reject(failure);
       return;
     }
@@ -326,7 +326,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
         if (part.length > 0) await follow(part);
       if (group !== undefined || preparing.count() > 0) await underway?.answered;
       if (group !== undefined)
-        await runGroup(group, (...given) => committer.commit(...given, true), tellRefusal);
+        await runGroup(group, (...given) => committer.commit(...given, true), logRefusal);
       preparing.begin();
       await untilWorthwhile();
     }
@@ -442,7 +442,7 @@ async function requireHead({ database, keys, guard, lock }: Given): Promise<void
 /** Rejects with what a client may know; the log has the cause, once for each change. */
 export function createReadiness(given: Given): () => Promise<void> {
   let wasReady = true;
-  const tell = (isReady: boolean, error?: unknown) => {
+  const reportReadiness = (isReady: boolean, error?: unknown) => {
     if (isReady === wasReady) return;
     wasReady = isReady;
     if (isReady) given.logger.info("attestations can be stored again");
@@ -452,9 +452,9 @@ export function createReadiness(given: Given): () => Promise<void> {
     try {
       await given.database.query(tryWriting, []);
       await requireHead(given);
-      tell(true);
+      reportReadiness(true);
     } catch (cause) {
-      tell(false, cause);
+      reportReadiness(false, cause);
       // A load balancer sends no attestation that would be refused here.
       if (cause instanceof ForkGuardError) count("fork guard refused", "");
       const detail = "attestations can't be stored right now; the server's log has the reason";

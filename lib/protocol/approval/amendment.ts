@@ -94,7 +94,7 @@ export function applyChanges(
   const followers = listFollowers(asked, context);
   const types = asked.details && readTypes(asked.details, context);
   const changed: Changed = { amount: asked.amount, context: { ...context }, fields: [] };
-  const typeOf = (name: string) =>
+  const findType = (name: string) =>
     types && detailTypes.find((type) => types[type].some(([typed]) => typed === name));
   for (const [field, written] of Object.entries(values)) {
     const name = readField(field);
@@ -118,7 +118,7 @@ export function applyChanges(
     if (written === context[name]) continue;
     if ([...written].length > maxDetail || !written.isWellFormed() || written.includes("\0"))
       return { field, problem: `must be at most ${maxDetail} characters` };
-    const type = typeOf(name);
+    const type = findType(name);
     if (type ? !isOfType(type, written) : asked.details !== undefined)
       return { field, problem: type === undefined ? "can't be changed" : `must be a ${type}` };
     changed.context[name] = written;

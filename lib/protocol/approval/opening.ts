@@ -104,11 +104,11 @@ export function parseOpening(value: JsonValue): Opening | null {
   return isShape ? (value as unknown as Opening) : null;
 }
 
-const placeOf = ({ kind, name }: ContentEntry) => JSON.stringify([kind, name]);
+const toPlace = ({ kind, name }: ContentEntry) => JSON.stringify([kind, name]);
 
 /** True if each entry is among the digests, none is opened twice, and the digests together are what was signed. */
 function areEntriesSigned(entries: readonly OpenedEntry[], digests: readonly string[], signed: string) {
-  const places = new Set(entries.map(placeOf));
+  const places = new Set(entries.map(toPlace));
   return (
     canonicalHash([...digests]) === signed &&
     places.size === entries.length &&

@@ -259,7 +259,7 @@ export function countPlanted(
   return [...counts.values()];
 }
 
-export const sayPlanted = ({ name, planted, caught }: PlantedCount): string =>
+export const describePlantedCount = ({ name, planted, caught }: PlantedCount): string =>
   `${name} caught ${caught} of ${formatCount(planted, "planted request")}`;
 
 /* Real request with one fact made wrong. */

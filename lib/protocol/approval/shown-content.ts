@@ -79,16 +79,16 @@ export interface OpenedEntry extends ContentEntry {
   salt: string;
 }
 
-const fieldsOf = (kind: ContentEntry["kind"], value: JsonValue): ContentEntry[] =>
+const listFields = (kind: ContentEntry["kind"], value: JsonValue): ContentEntry[] =>
   isJsonObject(value) ? Object.entries(value).map(([name, field]) => ({ kind, name, value: field })) : [];
 
 function listEntries({ context, agent_name, organization_name, group_names, requested_by }: ShownContent) {
   const groups = Array.isArray(group_names) ? group_names : [];
   return [
-    ...fieldsOf("context", context),
-    ...fieldsOf("name", { agent_name, organization_name }),
+    ...listFields("context", context),
+    ...listFields("name", { agent_name, organization_name }),
     ...groups.map((value, i): ContentEntry => ({ kind: "group", name: String(i), value })),
-    ...fieldsOf("requested_by", requested_by),
+    ...listFields("requested_by", requested_by),
   ];
 }
 

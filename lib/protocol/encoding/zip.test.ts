@@ -11,7 +11,7 @@ import {
   inflateInBrowser,
   type PlacedFile,
   readZip,
-  sourceOf,
+  toByteSource,
   type ZipTools,
 } from "./zip";
 
@@ -23,7 +23,7 @@ async function pack(files: [name: string, text: string][]): Promise<Uint8Array> 
 }
 
 const readBy = async (tools: ZipTools, bytes: Uint8Array, maxFileBytes = 1_000, maxBytes = 1e9) => {
-  const archive = await readZip(sourceOf(bytes), tools, { maxFileBytes, maxBytes });
+  const archive = await readZip(toByteSource(bytes), tools, { maxFileBytes, maxBytes });
   const texts: [string, string][] = [];
   for (const { name } of archive.files) texts.push([name, utf8Decode(await archive.read(name))]);
   return texts;
@@ -137,11 +137,13 @@ describe.each(readers)("a ZIP archive that %s reads", (_, tools) => {
     }
     const bytes = new Uint8Array(Buffer.concat([...parts, encodeZipEnd(placed)]));
     const limits = { maxFileBytes: 1_000, maxBytes: 1_000 };
-    const { files: read } = await readZip(sourceOf(bytes), tools, limits);
+    const { files: read } = await readZip(toByteSource(bytes), tools, limits);
     expect([read.length, read.at(-1)?.name]).toEqual([65_535, "file/65534"]);
     const end = bytes.length - 22;
     for (const at of [end - 76 + 32, end - 20 + 8, end + 8])
-      await expect(readZip(sourceOf(write(bytes, at, 7)), tools, limits)).rejects.toThrow("the directory at");
+      await expect(readZip(toByteSource(write(bytes, at, 7)), tools, limits)).rejects.toThrow(
+        "the directory at",
+      );
   });
 
   it("can be changed in no byte", async () => {

@@ -34,7 +34,7 @@ export interface ByteSource {
   read(offset: number, length: number): Uint8Array | Promise<Uint8Array>;
 }
 
-export const sourceOf = (bytes: Uint8Array): ByteSource => ({
+export const toByteSource = (bytes: Uint8Array): ByteSource => ({
   size: bytes.length,
   read: (offset, length) => bytes.subarray(offset, offset + length),
 });
@@ -87,7 +87,7 @@ const deflated = 8;
 /** 1980-01-01, the first date that there is. */
 const date = 0x21;
 
-const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
+const toView = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
   new DataView(buffer, byteOffset, byteLength);
 
 /** The same in both headers: needed version, flags, method, time, date, checksum, sizes, length of the name, no extra. */
@@ -104,7 +104,7 @@ function writeFacts(view: DataView, at: number, { name, crc, size, deflatedSize 
 export function encodeZipHeader(file: ZipFile): Uint8Array {
   if (!namePattern.test(file.name)) throw new RangeError(`not a name for an archive: ${file.name}`);
   const bytes = new Uint8Array(headerBytes + file.name.length);
-  const view = viewOf(bytes);
+  const view = toView(bytes);
   view.setUint32(0, 0x04034b50, true);
   writeFacts(view, 4, file);
   bytes.set(utf8Encode(file.name), headerBytes);
@@ -141,7 +141,7 @@ export function encodeZipEnd(files: readonly PlacedFile[]): Uint8Array {
   const isLarge = files.length > maxPlainFiles;
   const end = length + (isLarge ? largeEndBytes : 0);
   const bytes = new Uint8Array(end + endBytes);
-  const view = viewOf(bytes);
+  const view = toView(bytes);
   let at = 0;
   for (const file of files) {
     writeListed(bytes, view, at, file);
@@ -189,10 +189,10 @@ export interface ZipLimits {
 
 /** The directory and all behind it; throws if there is no end of an archive where the bytes end. */
 async function readDirectory(source: ByteSource): Promise<{ bytes: Uint8Array; start: number }> {
-  const first = viewOf(await source.read(0, 4));
+  const first = toView(await source.read(0, 4));
   if (source.size < endBytes || first.byteLength < 4 || first.getUint32(0, true) !== 0x04034b50)
     throw new ZipError("not a ZIP archive of ours");
-  const end = viewOf(await source.read(source.size - endBytes, endBytes));
+  const end = toView(await source.read(source.size - endBytes, endBytes));
   if (end.byteLength < endBytes || end.getUint32(0, true) !== 0x06054b50)
     throw new ZipError("the archive was cut, or has bytes after its end");
   const start = end.getUint32(16, true);
@@ -213,7 +213,7 @@ export async function readZip(
   { maxFileBytes, maxBytes }: ZipLimits,
 ): Promise<ZipArchive> {
   const { bytes, start } = await readDirectory(source);
-  const view = viewOf(bytes);
+  const view = toView(bytes);
   const files = new Map<string, PlacedFile>();
   let at = 0;
   let offset = 0;

@@ -314,10 +314,10 @@ const tagKinds: Record<string, string> = {
   "context.typed.bools": "yes or no",
 };
 
-function pathOf(one: Expression): string | null {
+function toPath(one: Expression): string | null {
   if (one.kind === "variable") return one.name;
   if (one.kind !== "get") return null;
-  const path = pathOf(one.of);
+  const path = toPath(one.of);
   return path === null ? null : `${path}.${one.name}`;
 }
 
@@ -331,9 +331,9 @@ const plainName = /^(?!none$)[\w.:/@-]+$/;
 
 /** The member of a request, or the tag of its details, that is compared. */
 function findSubject(one: Expression): readonly [string, Unit] | null {
-  if (one.kind !== "call" || one.name !== "getTag") return subjects[pathOf(one) ?? ""] ?? null;
+  if (one.kind !== "call" || one.name !== "getTag") return subjects[toPath(one) ?? ""] ?? null;
   const tag = one.given.kind === "value" ? one.given.value : null;
-  const isTag = typeof tag === "string" && tagKinds[pathOf(one.of) ?? ""] !== undefined;
+  const isTag = typeof tag === "string" && tagKinds[toPath(one.of) ?? ""] !== undefined;
   return isTag ? [`the detail ${quote(tag)}`, "text"] : null;
 }
 
@@ -429,7 +429,7 @@ function describeCall(
 ): string | null {
   if (orders[name]) return describeComparison(orders[name] ?? "", of, given, isTrue, scope);
   if (name === "contains") return describeAmong(given, evaluate(of, scope), isTrue, scope);
-  const kind = tagKinds[pathOf(of) ?? ""];
+  const kind = tagKinds[toPath(of) ?? ""];
   const tag = evaluate(given, scope);
   if (kind === undefined || typeof tag !== "string") return null;
   if (name === "hasTag") return `it has ${isTrue ? "a" : "no"} ${kind} ${quote(tag)}`;
@@ -465,7 +465,7 @@ function describe(one: Expression, isTrue: boolean, scope: Scope): string | null
     case "compare":
       return describeComparison(one.operator, one.left, one.right, isTrue, scope);
     case "has":
-      return choose(possessions[`${pathOf(one.of)}.${one.name}`], isTrue);
+      return choose(possessions[`${toPath(one.of)}.${one.name}`], isTrue);
     case "like": {
       const [name, unit] = findSubject(one.of) ?? [];
       if (name === undefined || unit === undefined) return null;
@@ -473,7 +473,7 @@ function describe(one: Expression, isTrue: boolean, scope: Scope): string | null
       return `${name}, ${value}, ${isTrue ? "matches" : "doesn't match"} ${quote(one.pattern)}`;
     }
     default:
-      return choose(statements[pathOf(one) ?? ""], isTrue);
+      return choose(statements[toPath(one) ?? ""], isTrue);
   }
 }
 

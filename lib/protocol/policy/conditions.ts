@@ -95,7 +95,7 @@ export interface UnmetCondition {
 type Policies = readonly { readonly id: string; readonly text: string }[];
 
 const setName = (name: string) => `${name} conditions`;
-const keyOf = (count: number, id: string) => `${count} ${id}`;
+const toKey = (count: number, id: string) => `${count} ${id}`;
 const writeClause = ({ kind, text }: Clause) => `${kind} { ${text} }`;
 
 export interface PolicyConditions {
@@ -127,7 +127,7 @@ export function prepareConditions(cedar: Cedar, name: string, policies: Policies
     // No condition of a `forbid` is missed when it applies.
     if (effect !== "permit" || clauses.length === 0) return [];
     return Array.from({ length: clauses.length + 1 }, (_, count) => [
-      keyOf(count, id),
+      toKey(count, id),
       `${[scope, ...clauses.slice(0, count).map(writeClause)].join(" ")};`,
     ]);
   });
@@ -146,9 +146,9 @@ export function findUnmet(
   if (answer.type === "failure") return [];
   const met = new Set(answer.response.diagnostics.reason);
   const unmet = policies.flatMap(({ id, text }) => {
-    if (!met.has(keyOf(0, id))) return [];
+    if (!met.has(toKey(0, id))) return [];
     const clauses = readConditions(text)?.clauses ?? [];
-    const missed = clauses.find((_, at) => !met.has(keyOf(at + 1, id)));
+    const missed = clauses.find((_, at) => !met.has(toKey(at + 1, id)));
     return missed === undefined
       ? []
       : [{ policy_id: id, condition: tidy(writeClause(missed)).slice(0, maxLength) }];

@@ -300,7 +300,7 @@ describe("templates", () => {
       groups: [{ group: "finance", count: 2 }],
     });
     expect(decide(text, { tool: "delete_database" }).decision).toBe("deny");
-    expect(text).toContain('Policies can require World ID from each of them too, by @level("orb")');
+    expect(text).toContain('To demand World ID from each of them too, add @level("orb")');
   });
 });
 

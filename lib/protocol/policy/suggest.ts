@@ -81,9 +81,9 @@ export interface Suggestion {
 const maxValueLength = 200;
 const maxSuggestions = 50;
 
-const hourOf = ({ created_at }: PastRequest) => Number(created_at.slice(11, 13));
-const dayOf = ({ created_at }: PastRequest) => created_at.slice(0, 10);
-const unitsOf = ({ amount }: PastRequest) => (amount === null ? 0n : amountUnits(amount.value));
+const readHour = ({ created_at }: PastRequest) => Number(created_at.slice(11, 13));
+const readDay = ({ created_at }: PastRequest) => created_at.slice(0, 10);
+const readUnits = ({ amount }: PastRequest) => (amount === null ? 0n : amountUnits(amount.value));
 
 /** True if the rule lets the request through; texts that read alike count as equal. */
 export function isWithin(bounds: SuggestedBounds, request: PastRequest): boolean {
@@ -92,13 +92,13 @@ export function isWithin(bounds: SuggestedBounds, request: PastRequest): boolean
   const { action, context } = request;
   const names = [...equal.context.map(([name]) => name), ...bounds.open];
   const currency = request.amount?.currency ?? null;
-  const hour = hourOf(request);
+  const hour = readHour(request);
   return (
     request.isComplete &&
     request.agent === bounds.agent &&
     textAsRead(request.tool ?? "") === textAsRead(bounds.tool ?? "") &&
     currency === (amount?.currency ?? null) &&
-    (amount === null || unitsOf(request) <= amountUnits(amount.max)) &&
+    (amount === null || readUnits(request) <= amountUnits(amount.max)) &&
     (equal.action === null || isSame(action, equal.action)) &&
     names.length === Object.keys(context).length &&
     names.every((name) => Object.hasOwn(context, name)) &&
@@ -148,9 +148,12 @@ const suggestionId = (bounds: SuggestedBounds): string =>
 function boundsFor(requests: readonly PastRequest[], open: readonly string[]): SuggestedBounds | null {
   const [first] = requests;
   if (first === undefined) return null;
-  const hours = requests.map(hourOf);
+  const hours = requests.map(readHour);
   const context = Object.entries(first.context).filter(([name]) => !open.includes(name));
-  const highest = requests.reduce((most, one) => (unitsOf(one) > unitsOf(most) ? one : most), first).amount;
+  const highest = requests.reduce(
+    (most, one) => (readUnits(one) > readUnits(most) ? one : most),
+    first,
+  ).amount;
   return {
     agent: first.agent,
     tool: first.tool,
@@ -175,7 +178,7 @@ function groupBy<T>(all: readonly T[], keyOf: (one: T) => string): T[][] {
   return [...groups.values()];
 }
 
-const kindOf = ({ agent, tool, amount, context }: PastRequest) =>
+const describeKind = ({ agent, tool, amount, context }: PastRequest) =>
   JSON.stringify([agent, tool, amount?.currency ?? null, Object.keys(context).sort()]);
 
 /** The action goes by the empty name, which no detail has. */
@@ -203,7 +206,7 @@ const isCounted = ({ outcome, isHeld, isTest }: PastRequest) => outcome === "app
 const isUsable = (one: PastRequest) => isCounted(one) && one.isComplete && isPlain(one);
 
 const isEnough = (requests: readonly PastRequest[], { approvals, days }: SuggestOptions) =>
-  requests.length >= approvals && new Set(requests.map(dayOf)).size >= days;
+  requests.length >= approvals && new Set(requests.map(readDay)).size >= days;
 
 /** Null if nothing that these suggest keeps out what was refused. */
 function narrow(
@@ -218,8 +221,8 @@ function narrow(
     if (bounds === null) return null;
     const met = refused.filter((one) => isWithin(bounds, one));
     if (met.length === 0) return { bounds, covers };
-    const [lowest = 0n] = met.map(unitsOf).sort((a, b) => (a < b ? -1 : 1));
-    const below = covers.filter((one) => unitsOf(one) < lowest);
+    const [lowest = 0n] = met.map(readUnits).sort((a, b) => (a < b ? -1 : 1));
+    const below = covers.filter((one) => readUnits(one) < lowest);
     if (below.length === covers.length) return null;
     covers = below;
   }
@@ -239,7 +242,7 @@ export function suggestRules(
   );
   const approved = real.filter((one) => isUsable(one) && (options.withMoney || one.amount === null));
   const found: Suggestion[] = [];
-  for (const kind of groupBy(approved, kindOf)) {
+  for (const kind of groupBy(approved, describeKind)) {
     if (kind.length < options.approvals) continue;
     const open = findOpen(kind);
     const names = Object.keys(kind[0]?.context ?? {}).sort();
@@ -333,7 +336,7 @@ const moveDays = (time: string, days: number) => new Date(Date.parse(time) + day
 /** Uses and units that were approved in the last days of the window. */
 function countRecent(to: string, approved: readonly PastRequest[]) {
   const recent = approved.filter((one) => one.created_at >= moveDays(to, -standingDays));
-  return { uses: recent.length, units: recent.reduce((sum, one) => sum + unitsOf(one), 0n) };
+  return { uses: recent.length, units: recent.reduce((sum, one) => sum + readUnits(one), 0n) };
 }
 
 type Recent = ReturnType<typeof countRecent>;
@@ -423,10 +426,12 @@ export function checkDerivation(
   const inWindow = past.filter((one) => !one.isTest && one.created_at >= from && one.decided_at < until);
   if (inWindow.some((one) => !isCounted(one) && isWithin(bounds, one))) return failed("refusal_covered");
   if (missing > 0) return { fault: null, missing };
-  if (new Set(named.map(dayOf)).size < Math.max(days, suggestDefaults.days)) return failed("too_few");
-  const kinds = new Set(named.map(kindOf));
+  if (new Set(named.map(readDay)).size < Math.max(days, suggestDefaults.days)) return failed("too_few");
+  const kinds = new Set(named.map(describeKind));
   // Compares all requests of the kind: among chosen ones a value that came again looks like another each time.
-  const alike = new Set([...named, ...inWindow.filter(isUsable)].filter((one) => kinds.has(kindOf(one))));
+  const alike = new Set(
+    [...named, ...inWindow.filter(isUsable)].filter((one) => kinds.has(describeKind(one))),
+  );
   const isOpen = findOpen([...alike]);
   const open = bounds.equal.action === null ? ["", ...bounds.open] : bounds.open;
   const isSeen =

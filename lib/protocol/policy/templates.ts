@@ -29,7 +29,7 @@ forbid (principal, action, resource == Tool::"delete_database");
   {
     title: "Two of a group above an amount",
     text: `// Above 1,000 EUR two people of "finance" must approve, by passkey.
-// Policies can require World ID from each of them too, by @level("orb") or @level("device").
+// To demand World ID from each of them too, add @level("orb") or @level("device").
 @id("large-amounts")
 @approvals("2")
 @group("finance")

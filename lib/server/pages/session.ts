@@ -28,7 +28,7 @@ import {
 import { requestAddress } from "#lib/server/next/node-http";
 import { type App, getApp } from "#lib/server/singleton";
 import { signInMail, signUpClosedMail } from "#lib/services/accounts/mails";
-import { endSessionsOf, isOnlyApprover, recordSignIn } from "#lib/services/accounts/members";
+import { endSessions, isOnlyApprover, recordSignIn } from "#lib/services/accounts/members";
 import { maySignIn } from "#lib/services/accounts/organizations";
 import { applyProviderGroups, readGroups } from "#lib/services/accounts/provider-groups";
 import {
@@ -404,7 +404,7 @@ export async function endProviderSessions(request: Request): Promise<Response> {
     return (await limiter.consume(policy, client)).allowed ? badLogout(token) : badLogout(tooMany, 429);
   const userId = await findLinkedUser(context.database.db, issuer, token.sub);
   // People who never signed in here have no sessions to end.
-  if (userId !== null) await endSessionsOf(context, userId);
+  if (userId !== null) await endSessions(context, userId);
   return new Response(null, { status: 200, headers: { "cache-control": "no-store" } });
 }
 

@@ -51,7 +51,7 @@ async function nameApprovers(executor: Executor, organizationId: string, events:
   });
 }
 
-const nameOf = (names: ReadonlyMap<string, string>, id: string) => names.get(id) ?? null;
+const findName = (names: ReadonlyMap<string, string>, id: string) => names.get(id) ?? null;
 
 function describeEvent(event: Event, names: ReadonlyMap<string, string>): AuditEventView {
   const { session, ...rest } = isJsonObject(event.detail) ? event.detail : {};
@@ -60,10 +60,10 @@ function describeEvent(event: Event, names: ReadonlyMap<string, string>): AuditE
     at: event.created_at.toISOString(),
     actor_kind: event.actor_kind,
     actor: event.actor,
-    actor_name: nameOf(names, event.actor),
+    actor_name: findName(names, event.actor),
     action: event.action,
     subject: event.subject,
-    subject_name: nameOf(names, event.subject),
+    subject_name: findName(names, event.subject),
     detail: Object.keys(rest).length === 0 ? null : rest,
     ip: event.ip,
     session: typeof session === "string" ? session : null,

@@ -195,7 +195,7 @@ export async function recordSignIn(
 }
 
 /** Because the provider, or whoever runs its directory, says so. */
-export async function endSessionsOf(context: AccountsContext, userId: string): Promise<void> {
+export async function endSessions(context: AccountsContext, userId: string): Promise<void> {
   const { db } = context.database;
   const ended = await db
     .delete(sessions)

@@ -256,7 +256,7 @@ const isOwn = ({ deputy_for }: RosterEntry) => deputy_for === undefined;
 
 /** Lists a deputy with several passkeys once; another time is another deputyship. */
 function describeDeputies(before: RosterState | null, now: RosterState): [string, ApproverChange][] {
-  const listOf = (state: RosterState | null) =>
+  const listDeputies = (state: RosterState | null) =>
     new Map(
       (state?.entries ?? []).flatMap(({ approver_id, deputy_for }) => {
         if (deputy_for === undefined) return [];
@@ -267,7 +267,7 @@ function describeDeputies(before: RosterState | null, now: RosterState): [string
         return [[name, { person, deputy, from, until }] as const];
       }),
     );
-  const [old, current] = [listOf(before), listOf(now)];
+  const [old, current] = [listDeputies(before), listDeputies(now)];
   const named = [...current].filter(([name]) => !old.has(name));
   const ended = [...old].filter(([name]) => !current.has(name));
   return [

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { approvers, auditEvents, groupReadings } from "#lib/db/schema";
 import type { GroupAttention } from "#lib/protocol/approval/attention";
-import { sourceOf } from "#lib/protocol/encoding/zip";
+import { toByteSource } from "#lib/protocol/encoding/zip";
 import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
 import { measureAttention, saveGroup } from "#lib/services/accounts/approver-groups";
@@ -76,7 +76,7 @@ describe("attention of a group", () => {
     return collect(made.parts);
   }
   const check = async (bytes: Uint8Array) =>
-    (await checkPack(sourceOf(bytes), { tools: nodeIo.zip, trust: null, program: null })).checks;
+    (await checkPack(toByteSource(bytes), { tools: nodeIo.zip, trust: null, program: null })).checks;
 
   it("is off, and what was decided before it is on is never measured", async () => {
     await decide("approve");

@@ -32,7 +32,7 @@ import {
   plantedOrganization,
 } from "#lib/protocol/approval/planted";
 import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
-import { sourceOf } from "#lib/protocol/encoding/zip";
+import { toByteSource } from "#lib/protocol/encoding/zip";
 import { encodePackJson, type PackPeriod, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { approvalChallenge, buildList, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
 import { armPlanted, measureAttention, saveGroup } from "#lib/services/accounts/approver-groups";
@@ -535,7 +535,7 @@ describe("planted requests", () => {
       const json = parse(files, packFiles.planted) as unknown as PackedPlanted;
       change?.(json);
       if (change !== undefined) changed.set(packFiles.planted, encodePackJson(json));
-      const report = await checkPack(sourceOf(await forge(changed, true)), {
+      const report = await checkPack(toByteSource(await forge(changed, true)), {
         ...{ tools: nodeIo.zip, trust: null, program: null },
       });
       return report.checks.find(({ name }) => name === "planted requests");

@@ -425,10 +425,15 @@ export async function readPlanted(context: Context, person: MemberPrincipal): Pr
     const own = ended.filter((one) => one.group === group);
     const sum = (isIt: (outcome: (typeof own)[number]["outcome"]) => boolean) =>
       own.filter(({ outcome }) => isIt(outcome)).reduce((all, { number }) => all + number, 0);
-    const countOf = (wanted: "approved" | "changed" | "expired" | "withdrawn") =>
+    const countOutcome = (wanted: "approved" | "changed" | "expired" | "withdrawn") =>
       sum((one) => one === wanted);
     const [approved, changed, expired, withdrawn] = [
-      ...[countOf("approved"), countOf("changed"), countOf("expired"), countOf("withdrawn")],
+      ...[
+        countOutcome("approved"),
+        countOutcome("changed"),
+        countOutcome("expired"),
+        countOutcome("withdrawn"),
+      ],
     ] as [number, number, number, number];
     const counts = { caught: sum(isCaught), ended: sum(() => true), approved, changed, expired, withdrawn };
     return { group, perMonth, counts };

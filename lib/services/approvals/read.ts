@@ -55,7 +55,6 @@ import {
   type AuthorizationRow,
   authorizationNotFound,
   compareListed,
-  cursorOf,
   describeDenied,
   describeRequired,
   type FoundAuthorization,
@@ -72,6 +71,7 @@ import {
   parseRequestedBy,
   parseRuleDecision,
   readBefore,
+  writeCursor,
 } from "./rows";
 
 /** Environment that approvals of this request would come from. */
@@ -333,7 +333,7 @@ export async function readPage(
     beside.length === 0
       ? listed
       : [...listed, ...beside].sort((one, other) => compareListed(query, one, other));
-  return cutPage(rows, query, (row) => cursorOf(row, query));
+  return cutPage(rows, query, (row) => writeCursor(row, query));
 }
 
 export async function listAuthorizations(context: Context, principal: Principal, query: AuthorizationQuery) {

@@ -98,7 +98,7 @@ export interface Planted {
 /** `planted`: nothing may be stored of a decision on it but how it ended (./planted.ts). */
 export type AuthorizationRow = Awaited<ReturnType<typeof selectRows>>[number] & { planted?: Planted | null };
 
-export const sayMistake = ({ fact, mistake }: Planted): string =>
+export const describeMistake = ({ fact, mistake }: Planted): string =>
   explainMistake(fact, mistake === null ? null : (JSON.parse(mistake) as Mistake));
 
 export async function markExpired(executor: Executor, where: ReturnType<typeof and>): Promise<void> {
@@ -201,7 +201,7 @@ function readTimePlace(text: string): { createdAt: Date; lastId: string } | unde
   return lastId !== undefined && isCalendarTime(createdAt) ? { createdAt, lastId } : undefined;
 }
 
-/** Parses what {@link cursorOf} writes. */
+/** Parses what {@link writeCursor} writes. */
 const readAmountPlace = (text: string) =>
   /^([A-Z]{3})\.(\d{1,18})\.(areq_[A-Za-z0-9_-]{22})$/.exec(text)?.slice(1) ?? undefined;
 
@@ -223,7 +223,7 @@ export function isAfterCursor(
   return or(lt(created_at, createdAt), and(eq(created_at, createdAt), lt(id, lastId)));
 }
 
-export const cursorOf = (
+export const writeCursor = (
   row: Pick<AuthorizationRow, "id" | "created_at" | "currency" | "amount_units">,
   { isByAmount = false }: ListQuery,
 ) =>

@@ -27,7 +27,7 @@ import type { Warning } from "#lib/protocol/statement/warnings";
 import { parseSearched, type Searched } from "#lib/protocol/text/mixed-script";
 import { slugKey } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
-import { cursorOf, isAfterCursor, type ListQuery, listOrder } from "#lib/services/approvals/rows";
+import { isAfterCursor, type ListQuery, listOrder, writeCursor } from "#lib/services/approvals/rows";
 import { readSignedStatement } from "./stored-receipt";
 import { describeWarnings, isErased, matchesWarnings } from "./view";
 
@@ -170,7 +170,7 @@ async function readByAmount(
     .where(and(where, isNotNull(attestations.payload), isAfterCursor(page)))
     .orderBy(...listOrder(page))
     .limit(page.limit + 1);
-  const { shown, nextCursor } = cutPage(rows, page, ({ request }) => cursorOf(request, page));
+  const { shown, nextCursor } = cutPage(rows, page, ({ request }) => writeCursor(request, page));
   return { shown: shown.map(({ row, slug }) => toListed(row, slug, keys)), nextCursor };
 }
 

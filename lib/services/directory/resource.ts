@@ -17,7 +17,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/enc
 
 const refuse = (scimType: ScimType, detail: string) => new AppError("bad_request", detail, { scimType });
 
-const attributesOf = (kind: ScimKind): readonly ScimAttribute[] => [
+const listAttributes = (kind: ScimKind): readonly ScimAttribute[] => [
   ...commonAttributes,
   ...scimKinds[kind].attributes,
 ];
@@ -64,7 +64,7 @@ function readAttributes(attributes: readonly ScimAttribute[], sent: JsonObject):
 }
 
 export const readResource = (kind: ScimKind, sent: JsonObject): JsonObject =>
-  readAttributes(attributesOf(kind), sent);
+  readAttributes(listAttributes(kind), sent);
 
 /* Filters. */
 
@@ -141,7 +141,7 @@ function toMatches(parsed: ParsedFilter, one: Filter = parsed.filter): Matches {
       );
   }
   // An attribute of several values stands for their `value`s, as in `emails co "example.org"` (section 3.4.2.2).
-  const isWhole = findAttribute(attributesOf(parsed.kind), one.attrPath)?.multiValued;
+  const isWhole = findAttribute(listAttributes(parsed.kind), one.attrPath)?.multiValued;
   const test = { ...one, attrPath: isWhole ? `${one.attrPath}.value` : one.attrPath };
   if (!("compValue" in test)) return filter(test);
   return filter({
@@ -192,7 +192,7 @@ function readTarget(kind: ScimKind, path: string): Target | null {
   const [, name, selected, subName] = pathPattern.exec(local) ?? [];
   if (name === undefined)
     throw refuse("invalidPath", `path: is not a path of RFC 7644: ${path.slice(0, 100)}`);
-  const attribute = findAttribute(attributesOf(kind), name);
+  const attribute = findAttribute(listAttributes(kind), name);
   if (attribute === undefined) return null;
   if (selected !== undefined && !attribute.multiValued)
     throw refuse("invalidPath", `path: ${attribute.name} has one value, and nothing to select from`);

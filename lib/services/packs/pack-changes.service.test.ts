@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { sourceOf } from "#lib/protocol/encoding/zip";
+import { toByteSource } from "#lib/protocol/encoding/zip";
 import { encodePackJson } from "#lib/protocol/pack/pack-manifest";
 import { approvalUrl } from "#lib/services/approvals/rows";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
@@ -31,7 +31,7 @@ describe("changes of an agent in an evidence pack", () => {
     );
   };
   const check = (bytes: Uint8Array) =>
-    checkPack(sourceOf(bytes), { tools: nodeIo.zip, trust: null, program });
+    checkPack(toByteSource(bytes), { tools: nodeIo.zip, trust: null, program });
   const problems = async (bytes: Uint8Array) =>
     (await check(bytes)).checks
       .filter(({ status }) => status === "fail")

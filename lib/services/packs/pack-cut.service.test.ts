@@ -5,7 +5,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { sourceOf } from "#lib/protocol/encoding/zip";
+import { toByteSource } from "#lib/protocol/encoding/zip";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { collect, forge, type Json, type PackedFiles, parse, unpack } from "#support/packs";
@@ -51,7 +51,7 @@ describe("an evidence pack that was cut", () => {
     const bytes = await forge(files, true);
     return runHere(["pack", "pack.zip", "--keys", "keys.json"], {
       readFile: async () => utf8Encode(JSON.stringify(keys)),
-      openFile: async () => ({ ...sourceOf(bytes), close: () => {} }),
+      openFile: async () => ({ ...toByteSource(bytes), close: () => {} }),
       isFile: async () => true,
       readProgram: async () => files.get(packFiles.verifier) ?? null,
     });

@@ -14,7 +14,7 @@ import {
   encodeZipHeader,
   type PlacedFile,
   readZip,
-  sourceOf,
+  toByteSource,
 } from "#lib/protocol/encoding/zip";
 import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
@@ -69,7 +69,7 @@ describe("an evidence pack", () => {
   const make = async (more: Partial<PackRequest> = {}) =>
     collect((await makeEvidencePack(test.app.context, person, { ...request, ...more })).parts);
   const check = (bytes: Uint8Array) =>
-    checkPack(sourceOf(bytes), { tools: nodeIo.zip, trust: null, program });
+    checkPack(toByteSource(bytes), { tools: nodeIo.zip, trust: null, program });
   const failures = async (bytes: Uint8Array) => {
     const { checks, verdict, facts } = await check(bytes);
     expect(verdict).toBe("invalid");
@@ -234,7 +234,7 @@ describe("an evidence pack", () => {
     const failure = async (bytes: Uint8Array) => {
       inflated = 0;
       const request = { tools: { ...nodeIo.zip, inflate }, trust: null, program };
-      const { checks } = await checkPack(sourceOf(bytes), request);
+      const { checks } = await checkPack(toByteSource(bytes), request);
       return `${checks.find(({ status }) => status === "fail")?.detail}, ${inflated} inflated`;
     };
     const unknown = await pack([["readme.txt", new Uint8Array(1e6)], ...unpack(whole)]);
@@ -350,7 +350,7 @@ describe("an evidence pack", () => {
   });
 
   it("has no approval but one that the record lists under its number", async () => {
-    const { pack: open } = await openPack(sourceOf(approved), nodeIo.zip);
+    const { pack: open } = await openPack(toByteSource(approved), nodeIo.zip);
     if (open === null) throw new Error("the pack can't be opened");
     const trust = parseTrust(await open.readJson(packFiles.keys));
     const { read: readFiles } = readHere(nodeIo.zip)(open.source, trust, 0);
@@ -770,7 +770,7 @@ describe("an evidence pack", () => {
       runCommand(["pack", "pack.zip", ...more], {
         ...nodeIo,
         readFile: async () => unpack(whole).get("keys.json") ?? bytes,
-        openFile: async () => ({ ...sourceOf(bytes), close: () => {} }),
+        openFile: async () => ({ ...toByteSource(bytes), close: () => {} }),
         isFile: async () => true,
         readProgram: async () => program,
         print: (text) => printed.push(text),
@@ -795,7 +795,7 @@ describe("an evidence pack", () => {
         nameOf(i),
         encodePackJson(i === at ? entry : right),
       ]);
-      const source = sourceOf(await pack(all));
+      const source = toByteSource(await pack(all));
       const { files: placed } = await readZip(source, nodeIo.zip, { maxFileBytes: 1e6, maxBytes: 1e8 });
       const readers = open(source, keys, count);
       const found: ReadFile[] = [];

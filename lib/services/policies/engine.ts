@@ -1,5 +1,5 @@
 /**
- * Cedar in processes of their own (./engine.ts): its WebAssembly has ended whole processes, and what an evaluation takes
+ * Cedar in processes of their own (./rules-process.ts): its WebAssembly has ended whole processes, and what an evaluation takes
  * is the rules' matter. One process evaluates for requests; another one parses and compares, which never holds up a
  * request. An engine that can't answer is a 503: it allows nothing.
  */

@@ -66,7 +66,7 @@ export async function setReviewRates(
 }
 
 /** The percent at which a use is sampled: of standing approvals, or the highest of the rules that decided. */
-const rateOf = (
+const sampleRate = (
   rates: ReviewRates,
 ) => sql`CASE r.decided_by::json ->> 'kind' WHEN 'grant' THEN ${rates.standing}::float8
   ELSE coalesce((SELECT max((${JSON.stringify(rates.rules)}::json ->> policy.id)::float8)
@@ -101,7 +101,7 @@ export async function listUnreviewed(context: RulesContext, person: MemberPrinci
   const rows = await queryRows<Row>(
     db,
     sql`SELECT r.id, r.request, r.context, r.decided_at::text, r.decided_by FROM ${uses(person.organizationId)}
-      AND ${isWithinRate(rateOf(rates), rates.salt)} ORDER BY r.decided_at DESC, r.id LIMIT ${maxListed}`,
+      AND ${isWithinRate(sampleRate(rates), rates.salt)} ORDER BY r.decided_at DESC, r.id LIMIT ${maxListed}`,
   );
   return rows.map(({ id, request, context: shown, decided_at, decided_by }) => {
     const {
@@ -133,7 +133,7 @@ export async function reviewUse(
     const rates = await readRates(tx, organizationId);
     const found = await queryRows(
       tx,
-      sql`SELECT 1 FROM ${uses(organizationId)} AND r.id = ${requestId} AND ${isWithinRate(rateOf(rates), rates.salt)}`,
+      sql`SELECT 1 FROM ${uses(organizationId)} AND r.id = ${requestId} AND ${isWithinRate(sampleRate(rates), rates.salt)}`,
     );
     if (found.length === 0)
       throw new AppError("not_found", "this use isn't in the sample, or somebody has reviewed it");

@@ -236,7 +236,7 @@ async function propose(context: RulesContext, principal: Principal, change: Rule
   });
 }
 
-async function tellOwners(
+async function notifyOwners(
   context: RulesContext,
   organizationId: string,
   what: { author: string; version: number | null },
@@ -285,7 +285,7 @@ export async function saveRules(
   if (newest !== null && isSame(newest, change)) return true;
   if (await needsSecondOwner(db, organizationId, newest, derivation)) {
     await propose(context, principal, change);
-    await tellOwners(context, organizationId, { author: change.authorEmail, version: null });
+    await notifyOwners(context, organizationId, { author: change.authorEmail, version: null });
     return false;
   }
   const given = { actor: toActor(principal), confirmedBy: null };
@@ -295,7 +295,7 @@ export async function saveRules(
       throw changedMeanwhile();
     return changeAfter(now);
   });
-  await tellOwners(context, organizationId, { author: change.authorEmail, version: stored });
+  await notifyOwners(context, organizationId, { author: change.authorEmail, version: stored });
   return true;
 }
 
@@ -347,7 +347,7 @@ export async function confirmProposal(
     await takeProposal(tx, organizationId, id);
     return change;
   });
-  await tellOwners(context, organizationId, { author: proposal.author_email, version: number });
+  await notifyOwners(context, organizationId, { author: proposal.author_email, version: number });
 }
 
 /** Drops it, for any owner, its author too. */

@@ -63,7 +63,7 @@ async function disable(
   });
 }
 
-async function tellOwners(
+async function notifyOwners(
   context: Context,
   endpoint: EndpointRow,
   reason: "gone" | "failing",
@@ -86,7 +86,7 @@ async function disableIfHopeless(
   );
   const reason = status === 410 ? "gone" : "failing";
   if (rows.length > 0 && reason === "failing") return;
-  if (await disable(context, endpoint, reason)) await tellOwners(context, endpoint, reason);
+  if (await disable(context, endpoint, reason)) await notifyOwners(context, endpoint, reason);
 }
 
 /* Schedule of retries: that of Standard Webhooks, with jitter. */

@@ -100,7 +100,7 @@ function findStray(names: readonly string[], isFirst: boolean): string | undefin
   return names.find((name) => isMisplaced(name) || (isFirst && (isSeveral || since2.includes(name))));
 }
 
-const tellChanged = (file: string) => packFault("files", "file_changed", { file });
+const reportChanged = (file: string) => packFault("files", "file_changed", { file });
 
 async function openArchive(source: ByteSource, tools: ZipTools) {
   const archive = await readZip(source, tools, limits);
@@ -128,7 +128,7 @@ async function openArchive(source: ByteSource, tools: ZipTools) {
   const findChanged = () => others.find((name) => differing.has(name));
   for (const name of others) if (!isReadOnce(name)) await readAndNote(name);
   const changed = findChanged();
-  if (changed !== undefined) return { checks: [passed, tellChanged(changed)], pack: null };
+  if (changed !== undefined) return { checks: [passed, reportChanged(changed)], pack: null };
   const pack: OpenPack = {
     folder: "",
     names,
@@ -164,7 +164,7 @@ export async function checkFiles(pack: OpenPack): Promise<PackCheck> {
     const changed = pack.findChanged();
     return changed === undefined
       ? packPass("files", "each has the SHA-256 and length of the manifest")
-      : tellChanged(changed);
+      : reportChanged(changed);
   } catch (error) {
     if (!(error instanceof ZipError)) throw error;
     return packFault("archive", "archive_unreadable", { problem: error.message });

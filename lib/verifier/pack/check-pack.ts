@@ -8,10 +8,10 @@ import {
 } from "#lib/protocol/approval/attention";
 import {
   countPlanted,
+  describePlantedCount,
   findPlantedFault,
   isPackedPlanted,
   parsePlantedStatement,
-  sayPlanted,
 } from "#lib/protocol/approval/planted";
 import { bytesEqual, hexEncode, isUuid, sha256, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
@@ -122,7 +122,7 @@ function readPeriod({ period }: JsonObject): PackPeriod {
   return { from, to };
 }
 
-function tellUnreadable(error: unknown): PackCheck[] {
+function reportUnreadable(error: unknown): PackCheck[] {
   if (!isUnreadable(error)) throw error;
   return [packFault("record", "archive_unreadable", { problem: error.message })];
 }
@@ -348,7 +348,7 @@ async function judgePlanted(
   );
   return [
     withWarnings(
-      packPass(name, counts.map(sayPlanted).join("; ") || "no schedule ends in the period"),
+      packPass(name, counts.map(describePlantedCount).join("; ") || "no schedule ends in the period"),
       warnings,
     ),
   ];
@@ -451,7 +451,7 @@ async function checkAgentPack(
   const { counts } = tally;
   const facts = describePack({ period, firstPage, before, after, entries, counts, hasRows });
   const foreign = checkpoints.add(`${pack.folder}${numberedFile("record", 1)}`, findCheckpoints(firstPage));
-  const record = await followRecord(pack, read, grounds, trust).catch(tellUnreadable);
+  const record = await followRecord(pack, read, grounds, trust).catch(reportUnreadable);
   const derivations = await judgeDerivations(pack, past, standing, trust);
   const holds = (wanted: string) => record.some(({ name, status }) => name === wanted && status === "pass");
   const checks = [

@@ -114,13 +114,13 @@ function addEntry(
 ): PackCheck | null {
   const { entry, checked, attestationId, decided } = found;
   const name = entry.isDecision ? "decisions" : "attestations";
-  const tellForeign = () => packFault(name, "entry_foreign", { file });
+  const reportForeign = () => packFault(name, "entry_foreign", { file });
   if (!checked.ok) return packFault(name, "entry_invalid", { file, problem: checked.problem });
   const isBeside = !file.includes("/");
   if (!isBeside && !(readNumber(file) === entry.sequence && file.startsWith(chooseFolder(entry))))
-    return tellForeign();
+    return reportForeign();
   const known = read.hashes.get(entry.sequence);
-  if (known !== undefined && !bytesEqual(known, checked.payloadHash)) return tellForeign();
+  if (known !== undefined && !bytesEqual(known, checked.payloadHash)) return reportForeign();
   const payloadHash = keepHash(checked.payloadHash);
   read.hashes.set(entry.sequence, payloadHash);
   if (checked.signed !== null) {

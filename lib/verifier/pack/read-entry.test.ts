@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
-import { readZip, sourceOf } from "#lib/protocol/encoding/zip";
+import { readZip, toByteSource } from "#lib/protocol/encoding/zip";
 import { PACK_VERSION } from "#lib/protocol/pack/pack-manifest";
 import { parseTrust } from "#lib/verifier/checks/trust";
 import { nodeIo } from "#lib/verifier/cli/node-io";
@@ -16,7 +16,7 @@ const golden = (name: string): Json => JSON.parse(readFileSync(`public/vectors/1
 const trust = parseTrust(golden("keys"));
 
 async function read(name: string, json: Json): Promise<string> {
-  const source = sourceOf(await pack(new Map([[name, utf8Encode(JSON.stringify(json))]])));
+  const source = toByteSource(await pack(new Map([[name, utf8Encode(JSON.stringify(json))]])));
   const { files } = await readZip(source, nodeIo.zip, { maxFileBytes: 2 ** 20, maxBytes: 2 ** 20 });
   const style = { slug: "bot", isOfSeveral: false, version: PACK_VERSION, withRows: true } as const;
   const [found] = (await createPartReader(source, nodeIo.zip, trust)(files, style)).files;

@@ -48,6 +48,7 @@ import {
   type AuthorizationRow,
   approvalUrl,
   describeDenied,
+  describeMistake,
   explainRowBriefly,
   type FoundAuthorization,
   findAuthorization,
@@ -67,7 +68,6 @@ import {
   readApprovalToken,
   readBefore,
   type ShownTable,
-  sayMistake,
 } from "#lib/services/approvals/rows";
 import { deriveCode } from "./confirmation-code";
 
@@ -201,7 +201,7 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
 /** Null while it is pending. */
 function describePlanted({ planted, status }: AuthorizationRow): ApprovalView["planted"] {
   if (!planted || status === "pending") return null;
-  return { outcome: planted.outcome ?? "expired", mistake: sayMistake(planted) };
+  return { outcome: planted.outcome ?? "expired", mistake: describeMistake(planted) };
 }
 
 /** Null for a token that this service did not make, or a request that is gone. Changes nothing. */
@@ -353,12 +353,12 @@ async function readOwnGroups(
     .select({ id: approverGroups.approver_id, groupId: approverGroups.group_id })
     .from(approverGroups)
     .where(inArray(approverGroups.approver_id, [...people, ...others]));
-  const groupsOf = (ids: string[]) => [
+  const listGroupIds = (ids: string[]) => [
     ...new Set(places.filter(({ id }) => ids.includes(id)).map(({ groupId }) => groupId)),
   ];
   return {
-    own: { people, groupIds: groupsOf(people) },
-    deputy: { people: [...people, ...others], groupIds: groupsOf(others) },
+    own: { people, groupIds: listGroupIds(people) },
+    deputy: { people: [...people, ...others], groupIds: listGroupIds(others) },
   };
 }
 

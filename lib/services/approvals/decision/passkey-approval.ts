@@ -210,13 +210,13 @@ function readUse(proof: RosterProof, authenticatorData: string): PasskeyUse {
 }
 
 /** People whom a decision locks until its commit. */
-export const peopleOf = ({ approverId, deputyFor }: Enrolled): string[] =>
+export const listHeldPeople = ({ approverId, deputyFor }: Enrolled): string[] =>
   deputyFor === null ? [approverId] : [approverId, deputyFor];
 
 /** Runs in the decision's transaction: null if the person is still enrolled in those groups, and the passkey no copy. */
 export async function countApprover(tx: Executor, enrolled: Enrolled): Promise<AppError | null> {
   const { organizationId, credentialId, deputyFor, groups, passkeyId, use } = enrolled;
-  if (deputyFor !== null) await holdPeople(tx, inArray(approvers.id, peopleOf(enrolled)));
+  if (deputyFor !== null) await holdPeople(tx, inArray(approvers.id, listHeldPeople(enrolled)));
   const proofs = await readRosterProofs(tx, organizationId, credentialId, { isHeld: true });
   const proof = proofs.find((one) => (one.deputyFor?.id ?? null) === deputyFor);
   const current = proof?.groups.map(({ group }) => group) ?? [];

@@ -38,7 +38,7 @@ import type { Context } from "#lib/services/approvals/context";
 import { openGrant } from "#lib/services/approvals/request/evaluate-policy";
 import { areRulesStill, RulesMoved } from "#lib/services/approvals/request/rules-now";
 import { isOpen, readApprovals } from "#lib/services/approvals/rows";
-import { countApprover, type Enrolled, peopleOf } from "./passkey-approval";
+import { countApprover, type Enrolled, listHeldPeople } from "./passkey-approval";
 
 /* Signing, sealing and storing a decision with its leaf: people's decisions, and those made at once. */
 
@@ -266,7 +266,7 @@ async function lockAll(tx: Executor, items: DecisionItem[]): Promise<void> {
   await tx.select({ id }).from(authorizationRequests).where(and(areThey, isOpen)).orderBy(id).for("update");
   const people = items.flatMap((item) => {
     const enrolled = findEnrolled(item);
-    return enrolled ? peopleOf(enrolled) : [];
+    return enrolled ? listHeldPeople(enrolled) : [];
   });
   if (people.length > 0) await holdPeople(tx, inArray(approvers.id, people));
 }

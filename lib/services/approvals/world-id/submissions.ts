@@ -34,11 +34,11 @@ import { copied, needsPasskey, proveApprover } from "#lib/services/approvals/dec
 import {
   type AuthorizationRow,
   authorizationNotFound,
+  describeMistake,
   findAuthorization,
   parseRequest,
   readApprovals,
   readApprovalToken,
-  sayMistake,
 } from "#lib/services/approvals/rows";
 import { pickNamedProof, proveApproval } from "./prove";
 import {
@@ -193,7 +193,7 @@ export async function approveList(
         const person = { proof: null, approver: { ...approver, enrolled: { ...enrolled, use: null } } };
         await acceptApproval(context, id, person, ip);
         if (row.planted) {
-          settle("planted", `this was a planted request. ${sayMistake(row.planted)}`);
+          settle("planted", `this was a planted request. ${describeMistake(row.planted)}`);
           continue;
         }
       }
