@@ -1,8 +1,7 @@
 #!/bin/sh
 # litewitness of filippo.io/torchwood 0.10.0, Go 1.27: a log that sends another root for the size that was cosigned last gets 422,
-# as if its (empty) proof were wrong. c2sp.org/tlog-witness wanted 409 (C2SP at 8d775627: "If the old size matches the checkpoint
-# size, the witness MUST check that the root hashes are also identical. If they don't match, the witness MUST respond with a
-# "409 Conflict""); omniwitness of July 2026 answers 422 as well, by its source. Nothing is cosigned. A log that takes 409 alone
+# as if its (empty) proof were wrong. c2sp.org/tlog-witness (C2SP at 8d775627) wants 409 where the old size is the checkpoint's own
+# and the roots differ; omniwitness of July 2026 answers 422 as well, by its source. Nothing is cosigned. A log that takes 409 alone
 # for the sign of a second history goes on with it: 422 to an old size above 0 has to be one too.
 # Output:  first root 200, same root 200, other root 422, other old size 409
 # Exits with 1 if that is no longer so. Needs ssh-agent and python3, whose sqlite3 adds the log.
