@@ -566,9 +566,11 @@ describe("a service that refuses or is away", () => {
   });
 
   it("ends with 7 if it could not be reached", async () => {
-    const fetch: Fetch = () => Promise.reject(new TypeError("fetch failed"));
+    const cause = new Error("connect ECONNREFUSED 127.0.0.1:3000");
+    const fetch: Fetch = () => Promise.reject(new TypeError("fetch failed", { cause }));
     const away = await run(["keys", "info"], { fetch });
-    const err = `countersign: GET ${test.app.context.settings.baseUrl}/v1/keys/info: no answer\n`;
+    const why = "fetch failed: connect ECONNREFUSED 127.0.0.1:3000";
+    const err = `countersign: GET ${test.app.context.settings.baseUrl}/v1/keys/info: no answer (${why})\n`;
     expect(away).toEqual({ code: 7, out: "", err });
   });
 });
