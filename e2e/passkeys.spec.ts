@@ -1,4 +1,5 @@
 /** Passkeys of approvers, with Chromium's virtual authenticators: from the link in a mail, from the portal, and lost. */
+import { createECDH } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
 import { addApprover, addGroup, openDevice, openElsewhere, plugIn } from "./passkey-helpers";
@@ -162,14 +163,15 @@ test("notifies a device: one tap adds it, a message shows what was sent, and off
   await page.getByRole("button", { name: "Accept" }).click();
   await expect(page.getByText("gets these emails")).toBeVisible();
   // Debian's Chromium reaches no push service: its subscription is one of the test's, the rest is the browser's.
-  await page.addInitScript(() => {
+  const p256dh = createECDH("prime256v1").generateKeys("base64url");
+  await page.addInitScript((p256dh) => {
     const subscription = {
       endpoint: "https://push.example/send/a",
       options: { applicationServerKey: null },
       unsubscribe: async () => true,
       toJSON: () => ({
         endpoint: "https://push.example/send/a",
-        keys: { p256dh: `B${"A".repeat(86)}`, auth: "A".repeat(22) },
+        keys: { p256dh, auth: "A".repeat(22) },
       }),
     };
     // Made for the key of an earlier service at this address: browsers refuse another key beside it.
@@ -190,7 +192,7 @@ test("notifies a device: one tap adds it, a message shows what was sent, and off
       return subscription as unknown as PushSubscription;
     };
     PushManager.prototype.getSubscription = async () => current as PushSubscription | null;
-  });
+  }, p256dh);
   await page.goto("/portal/inbox");
   await page.getByRole("button", { name: "Notify this device" }).click();
   await expect(page.getByText("Chrome on Linux (this device)")).toBeVisible();
