@@ -46,6 +46,9 @@ function explainMarks([first, ...others]: readonly HiddenMark[]): string {
 /** A line break, or a blank line; more of them would push what follows off the screen, and are marked. */
 const isPlainBreak = ({ value }: HiddenRun) => /^\n(?: *\n)?$/.test(value);
 
+/** Indentation of a change's first line, which its sign and its monospaced lines show. */
+const isIndentation = ({ value }: HiddenRun) => /^ {1,40}$/.test(value);
+
 /** A longer run is summed up: its marks, one by one, would fill the screen as the characters would. */
 const maxMarks = 16;
 
@@ -131,7 +134,9 @@ interface SegmentsProps extends Pick<AgentTextProps, "value" | "changes" | "isCo
 
 function Segments({ value, breaks, changes, isCommand = false }: SegmentsProps) {
   const runs = groupSegments(value);
-  const isPlain = (run: DisplayRun) => run.kind === "hidden" && breaks && isPlainBreak(run);
+  const isPlain = (run: DisplayRun) =>
+    run.kind === "hidden" &&
+    ((breaks && isPlainBreak(run)) || (changes !== undefined && run === runs[0] && isIndentation(run)));
   const lastChip = runs.filter((run) => run.kind === "hidden" && !isPlain(run))[maxChips - 1];
   const end = lastChip === undefined ? runs.length : runs.indexOf(lastChip) + 1;
   const rest = runs

@@ -480,6 +480,14 @@ describe("blocks", () => {
     // The line that follows in the file would be part of the comment.
     const [joined = ""] = drawEdit({ file_path: "a", old_string: "# a\n", new_string: "# a" });
     expect(joined).toMatch(/# a<del><b><span class="agent-text-chip"[^>]*>⟨U\+000A⟩<\/span>\n<\/b><\/del>/);
+    const [indented = ""] = drawEdit({
+      file_path: "a",
+      old_string: "  a(1)\n  b",
+      new_string: "  a(2)\n  b",
+    });
+    expect(indented).toContain("<ins>  a(<b>2</b>)</ins>\n  b");
+    const [moved = ""] = drawEdit({ file_path: "a", old_string: "a", new_string: "  a" });
+    expect(moved).toMatch(/<ins><b><span class="agent-text-chip"[^>]*>⟨U\+0020⟩ × 2<\/span>/);
     const [blank = ""] = drawEdit({ file_path: "a", old_string: "a", new_string: "\na" });
     expect(blank).toContain("<ins>\n</ins>a");
     const [part = ""] = drawEdit({ file_path: "a", "old_string (01/2)": "a", new_string: "b" });
@@ -503,7 +511,7 @@ describe("blocks", () => {
     ]);
     for (const text of ["pay(<b>1</b>)</del>", "pay(<b>2</b>)</ins>", "a\n<del>b</del>"])
       expect(html).toContain(text);
-    for (const label of ["1 of 2, old_string", "1 of 2, new_string, replace_all true", "2 of 2, newText"])
+    for (const label of ["1 of 2: Old string", "1 of 2: New string, replace_all true", "2 of 2: New text"])
       expect(html).toContain(label);
     expect(html).not.toMatch(/marked here|Cut|under Details/);
     expect(details).toMatch(/replace.all/i);

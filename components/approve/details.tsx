@@ -196,13 +196,14 @@ function showEdits({ id, name, label }: Detail, text: string): Detail[] {
   const edits = listEdits(name, text) ?? [];
   const marked = edits.map(({ before, after, others }, i) => {
     const { removed, added } = markChanges(before[1], after[1]);
-    const place = `${label} ${edits.length === 1 ? "" : `${i + 1} of ${edits.length}, `}`;
+    const place = edits.length === 1 ? label : `${label} ${i + 1} of ${edits.length}`;
+    const labelField = labelNames([before[0], after[0]]);
     const side = ([field, value]: Field, kind: Changes["kind"], marks: Marks, more: readonly string[]) => {
       const key = `${id} ${i} ${kind}`;
       const detail = {
         id: key,
         name: key,
-        label: [place + field, ...more].join(", "),
+        label: `${place}: ${[labelField(field), ...more].join(", ")}`,
         value,
         look: "run" as const,
       };
