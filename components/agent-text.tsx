@@ -136,7 +136,8 @@ function Segments({ value, breaks, changes, isCommand = false }: SegmentsProps) 
   const runs = groupSegments(value);
   const isPlain = (run: DisplayRun) =>
     run.kind === "hidden" &&
-    ((breaks && isPlainBreak(run)) || (changes !== undefined && run === runs[0] && isIndentation(run)));
+    ((breaks && isPlainBreak(run)) ||
+      (changes !== undefined && run === runs[0] && runs.length > 1 && isIndentation(run)));
   const lastChip = runs.filter((run) => run.kind === "hidden" && !isPlain(run))[maxChips - 1];
   const end = lastChip === undefined ? runs.length : runs.indexOf(lastChip) + 1;
   const rest = runs

@@ -515,6 +515,8 @@ describe("blocks", () => {
       expect(html).toContain(label);
     expect(html).not.toMatch(/marked here|Cut|under Details/);
     expect(details).toMatch(/replace.all/i);
+    const [spaces = ""] = draw([{ old_string: "   \nb", new_string: "   " }]);
+    expect(spaces.match(/⟨U\+0020⟩ × 3/g)).toHaveLength(2);
     const [several = ""] = draw(Array.from({ length: 5 }, () => edit));
     expect(several.match(/<ins>/g)).toHaveLength(3);
     expect(several.match(/And 2 more edits\. All of it is under Details\./g)).toHaveLength(1);

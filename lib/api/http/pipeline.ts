@@ -149,10 +149,10 @@ export function invalidKeyPolicy(env: Env): LimitPolicy {
   return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };
 }
 
-/** IETF draft-ietf-httpapi-ratelimit-headers, and the older X- form. */
 const untilReset = ({ resetMs }: LimitState, nowMs: number) =>
   Math.max(1, Math.ceil((resetMs - nowMs) / 1000));
 
+/** IETF draft-ietf-httpapi-ratelimit-headers, and the older X- form. */
 function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: number): Record<string, string> {
   const resetSeconds = untilReset(state, nowMs);
   return {
