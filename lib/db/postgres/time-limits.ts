@@ -5,7 +5,8 @@ import type postgres from "postgres";
 
 /**
  * A generic plan, made once for each connection: if the tables were empty then, or had no statistics, it must use their
- * indexes all the same, and in their order. A bitmap has none, so a page would cost all rows of an agent.
+ * indexes all the same, and in their order. A bitmap has none, so a page would cost all rows of an agent; nor has what is
+ * sorted, which looks free while statistics count a few hundred rows, and reads all rows of a log.
  */
 export const planSettings = {
   plan_cache_mode: "force_generic_plan",
@@ -13,6 +14,7 @@ export const planSettings = {
   enable_bitmapscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
+  enable_sort: "off",
   jit: "off",
 };
 
