@@ -47,14 +47,17 @@ export const organizations = pgTable("organizations", {
   deleted_at: at("deleted_at"),
 });
 
+export const organizationId = () =>
+  uuid()
+    .notNull()
+    .references(() => organizations.id);
+
 /** Domains that an organization says are its own, and what checks found. Several organizations may prove the same one. */
 export const organizationDomains = pgTable(
   "organization_domains",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     domain: text().notNull(),
     /** Token that the domain publishes; for this organization only. */
     token: text().notNull(),
@@ -124,9 +127,7 @@ export const verificationTokens = pgTable(
 export const memberships = pgTable(
   "memberships",
   {
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     user_id: text()
       .notNull()
       .references(() => users.id, { onDelete: "cascade" }),
@@ -142,9 +143,7 @@ export const memberships = pgTable(
 export const providerGroups = pgTable(
   "provider_groups",
   {
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     /** Name in the provider's claim. */
     name: text().notNull(),
     role: role(),
@@ -162,9 +161,7 @@ export const directoryUsers = pgTable(
   "directory_users",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     user_name: text().notNull(),
     external_id: text(),
     /** Address of the account and approver, in lower case; null: none was sent. */
@@ -185,9 +182,7 @@ export const directoryGroups = pgTable(
   "directory_groups",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     display_name: text().notNull(),
     external_id: text(),
     created_at: createdAt(),
@@ -213,9 +208,7 @@ export const invitations = pgTable(
   "invitations",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     email: text().notNull(),
     role: role().notNull(),
     token_hash: bytea().notNull().unique(),
@@ -232,9 +225,7 @@ export const openingLinks = pgTable(
   "opening_links",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     token_hash: bytea().notNull().unique(),
     /** Maker of the link, which opens what this person may take out at that moment. */
     user_id: text().notNull(),
@@ -281,9 +272,7 @@ export const apiKeys = pgTable(
   "api_keys",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     name: text().notNull(),
     email: text().notNull(),
     secret_hash: bytea().notNull().unique(),

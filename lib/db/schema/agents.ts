@@ -11,17 +11,15 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import { organizations } from "./accounts";
-import { at, bytea, createdAt, leafIndex } from "./columns";
+import { organizationId } from "./accounts";
+import { at, bytea, createdAt, leafIndex, signedStatement } from "./columns";
 
 /** `slug` as written by its owner, `slug_key` = its lower case, unique: `Bank` and `bank` are one. */
 export const agents = pgTable(
   "agents",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     slug: text().notNull(),
     slug_key: text().notNull().unique(),
     name: text(),
@@ -43,13 +41,16 @@ export const agents = pgTable(
   ],
 );
 
+export const agentId = () =>
+  uuid()
+    .notNull()
+    .references(() => agents.id);
+
 /** Every key an agent has had. `proven_at`: when a signature under it first verified. */
 export const agentKeys = pgTable(
   "agent_keys",
   {
-    agent_id: uuid()
-      .notNull()
-      .references(() => agents.id),
+    agent_id: agentId(),
     public_key: bytea().notNull(),
     registered_at: at("registered_at").notNull(),
     proven_at: at("proven_at"),
@@ -63,21 +64,14 @@ export const agentChanges = pgTable(
   "agent_changes",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
-    agent_id: uuid()
-      .notNull()
-      .references(() => agents.id),
+    organization_id: organizationId(),
+    agent_id: agentId(),
     change: text({ enum: ["frozen", "unfrozen", "authorization_revoked"] }).notNull(),
     request_id: text(),
     changed_at: at("changed_at").notNull(),
     reason: text(),
     reason_salt: text(),
-    payload: bytea().notNull(),
-    signature: bytea().notNull(),
-    envelope_signature: bytea().notNull(),
-    signed_by: text().notNull(),
+    ...signedStatement(),
     log: text().notNull(),
     log_id: integer().notNull(),
     leaf_index: leafIndex("leaf_index").notNull(),

@@ -13,21 +13,17 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import { organizations } from "./accounts";
-import { agents } from "./agents";
+import { organizationId } from "./accounts";
+import { agentId } from "./agents";
 import { approvers } from "./approvers";
-import { at, bytea, createdAt, leafIndex } from "./columns";
+import { at, bytea, createdAt, leafIndex, signedStatement } from "./columns";
 
 export const authorizationRequests = pgTable(
   "authorization_requests",
   {
     id: text().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
-    agent_id: uuid()
-      .notNull()
-      .references(() => agents.id),
+    organization_id: organizationId(),
+    agent_id: agentId(),
     api_key_id: uuid().notNull(),
     /** Canonical bytes of `human_authorization.request`, made once. */
     request: bytea().notNull(),
@@ -189,9 +185,7 @@ export const grants = pgTable(
     request_id: text()
       .primaryKey()
       .references(() => authorizationRequests.id),
-    agent_id: uuid()
-      .notNull()
-      .references(() => agents.id),
+    agent_id: agentId(),
     /** Key that the request names; another one suspends the grant. */
     public_key: bytea(),
     /** Code hash that was registered at the approval; another one suspends the grant. */
@@ -215,9 +209,7 @@ export const groupReadings = pgTable(
     group_id: uuid()
       .notNull()
       .references(() => approvers.id, { onDelete: "cascade" }),
-    agent_id: uuid()
-      .notNull()
-      .references(() => agents.id),
+    agent_id: agentId(),
     /** UTC */
     day: date({ mode: "string" }).notNull(),
     to_end: integer().notNull(),
@@ -298,10 +290,7 @@ export const plantedStatements = pgTable(
     until: at("until").notNull(),
     log_id: integer().notNull(),
     leaf_index: leafIndex("leaf_index").notNull(),
-    payload: bytea().notNull(),
-    signature: bytea().notNull(),
-    envelope_signature: bytea().notNull(),
-    signed_by: text().notNull(),
+    ...signedStatement(),
   },
   (t) => [
     index("planted_statements_group").on(t.organization_id, t.group_id, t.until),
@@ -314,9 +303,7 @@ export const plantedRequests = pgTable(
   {
     /** A request's id like any other, committed to before the request is made. */
     id: text().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     group_id: uuid().notNull(),
     schedule: bytea().notNull(),
     at: at("at").notNull(),

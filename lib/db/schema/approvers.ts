@@ -12,17 +12,15 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import { organizations } from "./accounts";
-import { at, bytea, createdAt, leafIndex } from "./columns";
+import { organizationId } from "./accounts";
+import { at, bytea, createdAt, leafIndex, signedStatement } from "./columns";
 
 /** People and groups, whose names share one namespace. */
 export const approvers = pgTable(
   "approvers",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     /** Name for requests; null for a member who has only chosen their emails. */
     name: text(),
     /** Null for a group. */
@@ -127,9 +125,7 @@ export const passkeys = pgTable(
   "passkeys",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     approver_id: uuid()
       .notNull()
       .references(() => approvers.id, { onDelete: "cascade" }),
@@ -180,10 +176,7 @@ export const rosters = pgTable(
     leaf_index: leafIndex("leaf_index").notNull(),
     /** The leaf's place, as it was when it was stored. */
     receipt: text().notNull(),
-    payload: bytea().notNull(),
-    signature: bytea().notNull(),
-    envelope_signature: bytea().notNull(),
-    signed_by: text().notNull(),
+    ...signedStatement(),
     created_at: createdAt(),
     /** Time at which the owners' mails are due; null once they are sent. */
     mail_due_at: at("mail_due_at").defaultNow(),

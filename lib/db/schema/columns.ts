@@ -9,3 +9,10 @@ export const at = (name: string) => timestamp(name, { withTimezone: true, precis
 export const createdAt = () => at("created_at").notNull().defaultNow();
 export const leafIndex = (name: string) => bigint(name, { mode: "number" });
 export const role = () => text({ enum: ["owner", "admin", "approver", "auditor", "member"] });
+/** Columns of tables of signed statements. */
+export const signedStatement = () => ({
+  payload: bytea().notNull(),
+  signature: bytea().notNull(),
+  envelope_signature: bytea().notNull(),
+  signed_by: text().notNull(),
+});

@@ -11,7 +11,7 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import { at, bytea, createdAt, leafIndex } from "./columns";
+import { at, bytea, createdAt, leafIndex, signedStatement } from "./columns";
 
 /** One row for each log that a key signs in: an attestation key's range of indexes belongs to one log. */
 export const signingKeys = pgTable(
@@ -172,10 +172,7 @@ export const agentHeads = pgTable(
     /** Null when they are old enough to be dropped, and with them the hashes above them. */
     rows: bytea(),
     nodes: bytea(),
-    payload: bytea().notNull(),
-    signature: bytea().notNull(),
-    envelope_signature: bytea().notNull(),
-    signed_by: text().notNull(),
+    ...signedStatement(),
     created_at: createdAt(),
   },
   (t) => [
@@ -201,10 +198,7 @@ export const keyEvents = pgTable(
     event: text({ enum: ["made", "retired", "revoked"] }).notNull(),
     log_id: integer().notNull(),
     leaf_index: leafIndex("leaf_index").notNull(),
-    payload: bytea().notNull(),
-    signature: bytea().notNull(),
-    envelope_signature: bytea().notNull(),
-    signed_by: text().notNull(),
+    ...signedStatement(),
     created_at: createdAt(),
   },
   (t) => [primaryKey({ columns: [t.purpose, t.key_id, t.event, t.log_id] })],

@@ -1,8 +1,8 @@
 /** Versions of organizations' rules, each a statement in the log from when it counts. */
 import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
-import { organizations } from "./accounts";
+import { organizationId, organizations } from "./accounts";
 import { authorizationRequests } from "./approvals";
-import { at, bytea, leafIndex } from "./columns";
+import { at, leafIndex, signedStatement } from "./columns";
 
 /** Verdicts of people about uses that nobody was asked about. */
 export const useReviews = pgTable("use_reviews", {
@@ -18,9 +18,7 @@ export const useReviews = pgTable("use_reviews", {
 export const ruleSets = pgTable(
   "rule_sets",
   {
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     number: integer().notNull(),
     text: text().notNull(),
     /** Hex SHA-256 over text and schema (lib/protocol/policy/rule-context.ts). */
@@ -37,10 +35,7 @@ export const ruleSets = pgTable(
     derivation: text(),
     /** Hex SHA-256 of the statement of the version before. */
     previous: text(),
-    payload: bytea().notNull(),
-    signature: bytea().notNull(),
-    envelope_signature: bytea().notNull(),
-    signed_by: text().notNull(),
+    ...signedStatement(),
     log_id: integer().notNull(),
     leaf_index: leafIndex("leaf_index").notNull(),
     created_at: at("created_at").notNull(),

@@ -5,16 +5,14 @@
 
 import { sql } from "drizzle-orm";
 import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
-import { organizations } from "./accounts";
+import { organizationId } from "./accounts";
 import { at, bytea, createdAt } from "./columns";
 
 export const webhookEndpoints = pgTable(
   "webhook_endpoints",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     /** Null for the organization's callbacks: each request names an address of its own, and all share the keys. */
     url: text(),
     events: text().array().notNull(),
