@@ -248,68 +248,49 @@ interface Found {
   titles: ReadonlyMap<string, string>;
 }
 
+interface ExportedRow {
+  row: ListedAttestation["row"];
+  own: OwnAttestation;
+  decision: ReturnType<typeof describeDecision>;
+}
+
+const columns = {
+  attestation_id: ({ own }) => own.attestation_id,
+  timestamp: ({ own }) => own.created_at,
+  agent_slug: ({ own }) => own.agent_slug,
+  amount: ({ own }) => (own.amount === null ? "" : padDecimals(own.amount)),
+  currency: ({ own }) => own.amount?.currency ?? "",
+  title: ({ own }) => own.title ?? "",
+  action: ({ own }) => own.action,
+  tool: ({ own }) => own.tool,
+  decided_by: ({ own }) => own.decided,
+  approvers: ({ decision }) => decision.approvers,
+  rule: ({ decision }) => decision.rule,
+  standing_approval: ({ decision }) => decision.standing_approval,
+  use: ({ decision }) => decision.use,
+  inputs_hash: ({ own }) => own.inputs_hash,
+  is_public: ({ own }) => own.is_public,
+  agent_authenticated: ({ own }) => own.agent_authenticated,
+  code_hash_verified: ({ own }) => own.code_hash_verified,
+  tools_authorized: ({ own }) => own.tools_authorized,
+  client_gap: ({ own }) => own.client_gap,
+  human_approval_method: ({ own }) => own.human_approval_method,
+  human_approval_environment: ({ own }) => own.human_approval_environment,
+  warnings: ({ own }) => own.warnings.map(({ code }) => code).join(" "),
+  has_zk_proof: ({ own }) => own.has_zk_proof,
+  log_index: ({ row }) => row.leaf_index,
+  payload_hash: ({ own }) => own.payload_hash,
+  key_id: ({ row }) => row.key_id,
+  signature: ({ row }) => base64Encode(row.signature),
+  public_url: ({ own }) => own.public_url,
+} satisfies Record<string, (exported: ExportedRow) => unknown>;
+
 function toRecord({ context, names }: Exported, listed: ListedAttestation, { grants, titles }: Found) {
   const { row } = listed;
   const own = describeOwn(context.settings.baseUrl, listed, names, titles.get(row.id));
-  return {
-    attestation_id: own.attestation_id,
-    timestamp: own.created_at,
-    agent_slug: own.agent_slug,
-    amount: own.amount === null ? "" : padDecimals(own.amount),
-    currency: own.amount?.currency ?? "",
-    title: own.title ?? "",
-    action: own.action,
-    tool: own.tool,
-    decided_by: own.decided,
-    ...describeDecision(listed, names, grants),
-    inputs_hash: own.inputs_hash,
-    is_public: own.is_public,
-    agent_authenticated: own.agent_authenticated,
-    code_hash_verified: own.code_hash_verified,
-    tools_authorized: own.tools_authorized,
-    client_gap: own.client_gap,
-    human_approval_method: own.human_approval_method,
-    human_approval_environment: own.human_approval_environment,
-    warnings: own.warnings.map(({ code }) => code).join(" "),
-    has_zk_proof: own.has_zk_proof,
-    log_index: row.leaf_index,
-    payload_hash: own.payload_hash,
-    key_id: row.key_id,
-    signature: base64Encode(row.signature),
-    public_url: own.public_url,
-  };
+  const exported = { row, own, decision: describeDecision(listed, names, grants) };
+  return Object.fromEntries(Object.entries(columns).map(([name, read]) => [name, read(exported)]));
 }
-
-const columns = [
-  "attestation_id",
-  "timestamp",
-  "agent_slug",
-  "amount",
-  "currency",
-  "title",
-  "action",
-  "tool",
-  "decided_by",
-  "approvers",
-  "rule",
-  "standing_approval",
-  "use",
-  "inputs_hash",
-  "is_public",
-  "agent_authenticated",
-  "code_hash_verified",
-  "tools_authorized",
-  "client_gap",
-  "human_approval_method",
-  "human_approval_environment",
-  "warnings",
-  "has_zk_proof",
-  "log_index",
-  "payload_hash",
-  "key_id",
-  "signature",
-  "public_url",
-] as const satisfies readonly (keyof ReturnType<typeof toRecord>)[];
 
 /** Newest first; a new attestation that arrives meanwhile is not in it. */
 async function* readAll(exported: Exported, filters: AttestationFilters) {
@@ -331,10 +312,10 @@ const exactTextNote =
   "Text that a spreadsheet would run as a formula has an apostrophe here. The exact text is in the NDJSON export.";
 
 async function* encodeCsv(exported: Exported, filters: AttestationFilters) {
-  yield `${byteOrderMark}${encodeCsvLine(columns)}`;
+  yield `${byteOrderMark}${encodeCsvLine(Object.keys(columns))}`;
   for await (const rows of readAll(exported, filters))
     yield rows
-      .map(({ record }) => encodeCsvLine(columns.map((column) => String(record[column] ?? ""))))
+      .map(({ record }) => encodeCsvLine(Object.values(record).map((value) => String(value ?? ""))))
       .join("");
   yield encodeCsvLine([exactTextNote]);
 }
