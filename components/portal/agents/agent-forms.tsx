@@ -1,7 +1,6 @@
 "use client";
-import { FormStatus } from "#components/portal/forms/form-status";
+import { FormEnd } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
-import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import type { FormAction } from "#lib/api/schemas/form-state";
@@ -30,10 +29,7 @@ export function AgentProfileForm(props: AgentFormProps & { readonly values: Prof
         }}
         errors={state.errors}
       />
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton>Save profile</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Save profile" />
     </PortalForm>
   );
 }
@@ -48,10 +44,7 @@ export function AgentKeyForm({ action, slug }: AgentFormProps) {
         defaultValue={textValue(state, "public_key_pem")}
         error={state.errors["public_key_pem"] ?? state.errors["proof_of_possession"]}
       />
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton>Save key</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Save key" />
     </PortalForm>
   );
 }
@@ -63,10 +56,7 @@ export function AgentToolsForm(props: AgentFormProps & { readonly tools: readonl
     <PortalForm action={submit} className="flex flex-col gap-5">
       <input type="hidden" name="slug" value={slug} />
       <AgentToolsField defaultValue={textValue(state, "tools", tools.join("\n"))} errors={state.errors} />
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton>Save tools</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Save tools" />
     </PortalForm>
   );
 }

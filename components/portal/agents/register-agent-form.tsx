@@ -1,9 +1,8 @@
 "use client";
 /** Registers an agent: its slug, what it says about itself, its key and its tools. */
 import { useState } from "react";
-import { FormStatus } from "#components/portal/forms/form-status";
+import { FormEnd } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
-import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { describeControl, Field, Input } from "#components/ui/field";
@@ -52,10 +51,7 @@ export function RegisterAgentForm({ action }: { readonly action: FormAction }) {
         error={state.errors["public_key_pem"] ?? state.errors["proof_of_possession"]}
       />
       <AgentToolsField defaultValue={value("tools")} errors={state.errors} />
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton>Register agent</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Register agent" />
     </PortalForm>
   );
 }

@@ -5,9 +5,11 @@
  */
 
 import { useEffect, useRef } from "react";
+import type { ButtonVariant } from "#components/ui/button-style";
 import { Callout } from "#components/ui/callout";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { isFocusFree } from "./focus-news";
+import { SubmitButton } from "./submit-button";
 
 export function FormStatus({ state }: { readonly state: FormState<unknown> }) {
   const status = useRef<HTMLDivElement>(null);
@@ -26,5 +28,22 @@ export function FormStatus({ state }: { readonly state: FormState<unknown> }) {
     >
       {isSilent ? null : <Callout tone={state.status === "done" ? "pass" : "fail"} title={state.message} />}
     </div>
+  );
+}
+
+interface FormEndProps {
+  readonly state: FormState<unknown>;
+  readonly label: string;
+  readonly variant?: ButtonVariant;
+}
+
+export function FormEnd({ state, label, ...rest }: FormEndProps) {
+  return (
+    <>
+      <FormStatus state={state} />
+      <div>
+        <SubmitButton {...rest}>{label}</SubmitButton>
+      </div>
+    </>
   );
 }

@@ -1,7 +1,7 @@
 "use client";
 /** Adding an approver, a group and its people, and the group that is notified by default. */
 import type { ReactNode } from "react";
-import { FormStatus } from "#components/portal/forms/form-status";
+import { FormEnd, FormStatus } from "#components/portal/forms/form-status";
 import { listValue, textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
@@ -59,10 +59,7 @@ export function ApproverForm({ action }: { readonly action: FormAction }) {
       <p className="text-muted text-sm">
         Agents use the name in <code>approvers</code>. The person gets one email and must accept first.
       </p>
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton>Add approver</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Add approver" />
     </PortalForm>
   );
 }
@@ -209,10 +206,7 @@ export function TurnsForm({ action, people, group }: TurnsFormProps) {
             ))}
           </Select>
         </Field>
-        <FormStatus state={state} />
-        <div>
-          <SubmitButton variant="secondary">Save order</SubmitButton>
-        </div>
+        <FormEnd state={state} label="Save order" variant="secondary" />
       </PortalForm>
     </details>
   );
@@ -242,10 +236,7 @@ export function DefaultGroupForm({ action, groups }: DefaultGroupFormProps) {
           ))}
         </Select>
       </Field>
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton variant="secondary">Save default</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Save default" variant="secondary" />
     </PortalForm>
   );
 }
@@ -278,10 +269,7 @@ export function RequesterForm({ action, rule }: RequesterFormProps) {
           <option value="yes">may approve it too</option>
         </Select>
       </Field>
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton variant="secondary">Save</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Save" variant="secondary" />
     </PortalForm>
   );
 }

@@ -1,6 +1,6 @@
 "use client";
 import { AgentText } from "#components/agent-text";
-import { FormStatus } from "#components/portal/forms/form-status";
+import { FormEnd, FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
@@ -104,10 +104,7 @@ export function DeputyForm({ people, save, ...current }: DeputyFormProps) {
               value={textValue(state, "until")}
             />
           </div>
-          <FormStatus state={state} />
-          <div>
-            <SubmitButton variant="secondary">Name deputy</SubmitButton>
-          </div>
+          <FormEnd state={state} label="Name deputy" variant="secondary" />
         </PortalForm>
       )}
     </div>

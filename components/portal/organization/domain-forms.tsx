@@ -1,7 +1,7 @@
 "use client";
 /** Adding a domain, checking it now, and removing it. */
 import { ActionDialog } from "#components/portal/forms/action-dialog";
-import { FormStatus } from "#components/portal/forms/form-status";
+import { FormEnd, FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
@@ -26,10 +26,7 @@ export function AddDomainForm({ action }: { readonly action: FormAction }) {
           defaultValue={textValue(state, "domain")}
         />
       </Field>
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton variant="secondary">Add domain</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Add domain" variant="secondary" />
     </PortalForm>
   );
 }

@@ -1,8 +1,7 @@
 "use client";
 /** Invites a colleague by email. */
-import { FormStatus } from "#components/portal/forms/form-status";
+import { FormEnd } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
-import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/api/schemas/form-state";
@@ -50,10 +49,7 @@ export function InviteForm({ action }: { readonly action: FormAction }) {
         </Field>
       </div>
       <RoleList />
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton>Send invitation</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Send invitation" />
     </PortalForm>
   );
 }

@@ -1,8 +1,7 @@
 "use client";
 /** Emails that a person gets about one organization. */
 import { AgentText } from "#components/agent-text";
-import { FormStatus } from "#components/portal/forms/form-status";
-import { SubmitButton } from "#components/portal/forms/submit-button";
+import { FormEnd } from "#components/portal/forms/form-status";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { Checkbox, Field, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/api/schemas/form-state";
@@ -50,10 +49,7 @@ export function NoticeForm({ action, settings }: NoticeFormProps) {
         label="Name what runs in subject and text, for example a command: mail servers can read it"
         defaultChecked={settings.titles === true}
       />
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton variant="secondary">Save</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Save" variant="secondary" />
     </PortalForm>
   );
 }

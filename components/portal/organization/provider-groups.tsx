@@ -1,9 +1,8 @@
 "use client";
 /** Groups of the company's provider, and what each gives: a role, a group of approvers, or both. */
 import { ActionDialog } from "#components/portal/forms/action-dialog";
-import { FormStatus } from "#components/portal/forms/form-status";
+import { FormEnd } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
-import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/api/schemas/form-state";
@@ -104,10 +103,7 @@ export function ProviderGroups({ mapped, groups, offered, save, remove }: Provid
             </Select>
           </Field>
         </div>
-        <FormStatus state={state} />
-        <div>
-          <SubmitButton>Map group</SubmitButton>
-        </div>
+        <FormEnd state={state} label="Map group" />
       </PortalForm>
     </>
   );

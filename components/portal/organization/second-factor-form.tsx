@@ -1,8 +1,7 @@
 "use client";
 /** Chooses the acts that the organization asks a passkey for. */
-import { FormStatus } from "#components/portal/forms/form-status";
+import { FormEnd } from "#components/portal/forms/form-status";
 import { listValue } from "#components/portal/forms/form-values";
-import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { Checkbox } from "#components/ui/field";
 import type { FormAction } from "#lib/api/schemas/form-state";
@@ -37,10 +36,7 @@ export function SecondFactorForm({ action, chosen }: SecondFactorFormProps) {
         save this. It counts for 10 minutes. Whoever has none is refused until an owner adds them as an
         approver.
       </p>
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton>Save</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Save" />
     </PortalForm>
   );
 }

@@ -1,7 +1,7 @@
 "use client";
 /** Uses that nobody was asked about, with two buttons each; and how many of them are put before people. */
 import { AgentText } from "#components/agent-text";
-import { FormStatus } from "#components/portal/forms/form-status";
+import { FormEnd, FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
@@ -122,10 +122,7 @@ export function ReviewRatesForm({ rates, action }: RatesProps) {
           </Field>
         ))}
       </div>
-      <FormStatus state={state} />
-      <div>
-        <SubmitButton>Save</SubmitButton>
-      </div>
+      <FormEnd state={state} label="Save" />
     </PortalForm>
   );
 }
