@@ -207,6 +207,15 @@ export interface ApprovalView {
  */
 export type WalletPreset = "proof_of_human" | "orb_legacy" | "device_legacy";
 
+export interface RpContext {
+  rp_id: string;
+  nonce: string;
+  /** Unix seconds. */
+  created_at: number;
+  expires_at: number;
+  signature: string;
+}
+
 /** POST /approve/{token}/world-id: what IDKit is configured with, fresh for every open and every retry. */
 export interface WorldIdStart {
   app_id: `app_${string}`;
@@ -219,13 +228,7 @@ export interface WorldIdStart {
   fallback: "device_legacy" | null;
   protocol_version: ProtocolVersion | null;
   allow_legacy_proofs: boolean;
-  rp_context: {
-    rp_id: string;
-    nonce: string;
-    created_at: number;
-    expires_at: number;
-    signature: string;
-  };
+  rp_context: RpContext;
   bridge_url?: string;
   override_connect_base_url?: string;
 }

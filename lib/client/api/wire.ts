@@ -2,7 +2,13 @@
  * Requests and responses of the service, as plain types: users of this package need no schema library to compile. A
  * test holds them against the schemas of lib/api/schemas.
  */
+import type { Decider, GrantTerms } from "#lib/protocol/approval/decided-by";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
+import type { HumanApproval } from "#lib/protocol/statement/human-approval";
+
+export type { GrantTerms, HumanApproval };
+/** The deciders: the fields are those of `human_authorization.decided_by`. */
+export type DecidedBy = Decider;
 
 /** POST /v1/attest */
 export interface AttestRequest {
@@ -32,28 +38,6 @@ export interface AttestRequest {
 
 /** True, false, or null if there was nothing to compare. */
 export type Verdict = boolean | null;
-
-export type HumanApproval =
-  | { method: "none" }
-  | { method: "hash"; approver_hash: string | null }
-  | {
-      /** The last two are never counted as a human's approval. */
-      method:
-        | "proof_of_personhood"
-        | "enrolled_proof_of_personhood"
-        | "enrolled_approver"
-        | "standing_approval"
-        | "rule";
-      /** World ID level; `none` without it. */
-      level: string;
-      request_hash: string;
-      authorization_hash: string;
-      nullifier_hashes: string[];
-      /** Pseudonyms of the enrolled approvers. */
-      approver_ids: string[];
-      environment: string;
-      inputs_bound: boolean;
-    };
 
 export interface LogReceipt {
   origin: string;
@@ -155,7 +139,7 @@ export interface AgentIdentity {
   updated_at: string;
 }
 
-/* Requests and responses about approvals, as plain types like those of `./wire`. */
+/* Approvals. */
 
 export type RequiredLevel = "device" | "orb";
 
@@ -164,22 +148,6 @@ export interface Amount {
   value: string;
   currency: string;
 }
-
-/** The deciders: the fields are those of `human_authorization.decided_by`. */
-export type DecidedBy =
-  | { kind: "people" }
-  | { kind: "freeze" }
-  | {
-      kind: "grant";
-      request_hash: string;
-      authorization_hash: string;
-      use: number;
-      of: number;
-      spent: string | null;
-      budget: string | null;
-      currency: string | null;
-    }
-  | { kind: "rule"; ruleset_hash: string; policy_ids: string[]; context_hash: string };
 
 /** Needs at least one of tools and actions; all of max_amount, max_budget and currency, or none. */
 export interface GrantRequest {
@@ -198,18 +166,6 @@ export interface GrantRequest {
   context?: Record<string, string> | null | undefined;
 }
 
-export interface GrantTerms {
-  tools?: string[];
-  actions?: string[];
-  max_calls: number;
-  max_amount?: string;
-  max_budget?: string;
-  currency?: string;
-  expires_at: string;
-  context?: Record<string, string>;
-  derived?: { derivation: string; details: string[]; hours: { from: number; to: number } };
-}
-
 /** Decision of the organization's rules, in effect or not. */
 export interface RuleDecision {
   version: number;
@@ -226,7 +182,6 @@ export interface RuleDecision {
   context: JsonObject | null;
 }
 
-/** POST /v1/authorize */
 /** Statement of a gate about the context, for rules; with it the signed object has version 2. */
 export interface Details {
   /** True if the context shows everything that the action acts on, each value whole and under its own name. */
@@ -235,6 +190,7 @@ export interface Details {
   types?: Record<string, "string" | "number" | "boolean"> | null | undefined;
 }
 
+/** POST /v1/authorize */
 export interface AuthorizeRequest {
   agent_slug: string;
   action: string;

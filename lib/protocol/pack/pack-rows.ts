@@ -104,61 +104,35 @@ export const describeDecision = ({
     ...(changed === "" ? [] : [`changed: ${changed}`]),
   ].join("; ");
 
-const csvColumns = [
-  "agent",
-  "number",
-  "time",
-  "kind",
-  "amount",
-  "currency",
-  "payee",
-  "action",
-  "title",
-  "tool",
-  "decision",
-  "decided_by",
-  "changed",
-  "approvers",
-  "rule",
-  "standing_approval",
-  "use",
-  "test",
-  "warnings",
-  "missing",
-  "file",
-] as const;
-
-const toCsvCells = (row: PackRow): Record<(typeof csvColumns)[number], string> => ({
-  agent: row.agent,
-  number: String(row.number),
-  time: row.time ?? "",
-  kind: row.kind,
-  amount: row.amount === null ? "" : padDecimals(row.amount),
-  currency: row.amount?.currency ?? "",
-  payee: row.payee ?? "",
-  action: row.action ?? "",
-  title: row.title ?? "",
-  tool: row.tool ?? "",
-  decision: row.outcome,
-  decided_by: row.decided,
-  changed: row.changed,
-  approvers: row.approvers,
-  rule: row.rule,
-  standing_approval: row.grant,
-  use: row.use,
-  test: row.isTest ? "TEST" : "",
-  warnings: row.warnings.join(", "),
-  missing: row.missing,
-  file: row.file,
-});
+const csvColumns: Record<string, (row: PackRow) => string> = {
+  agent: (row) => row.agent,
+  number: (row) => String(row.number),
+  time: (row) => row.time ?? "",
+  kind: (row) => row.kind,
+  amount: (row) => (row.amount === null ? "" : padDecimals(row.amount)),
+  currency: (row) => row.amount?.currency ?? "",
+  payee: (row) => row.payee ?? "",
+  action: (row) => row.action ?? "",
+  title: (row) => row.title ?? "",
+  tool: (row) => row.tool ?? "",
+  decision: (row) => row.outcome,
+  decided_by: (row) => row.decided,
+  changed: (row) => row.changed,
+  approvers: (row) => row.approvers,
+  rule: (row) => row.rule,
+  standing_approval: (row) => row.grant,
+  use: (row) => row.use,
+  test: (row) => (row.isTest ? "TEST" : ""),
+  warnings: (row) => row.warnings.join(", "),
+  missing: (row) => row.missing,
+  file: (row) => row.file,
+};
 
 /** `report.csv` is the entries of the report for a spreadsheet. */
-export const packCsvHead = `${byteOrderMark}${encodeCsvLine(csvColumns)}`;
+export const packCsvHead = `${byteOrderMark}${encodeCsvLine(Object.keys(csvColumns))}`;
 
-export function writePackCsvLine(row: PackRow): string {
-  const cells = toCsvCells(row);
-  return encodeCsvLine(csvColumns.map((column) => cells[column]));
-}
+export const writePackCsvLine = (row: PackRow) =>
+  encodeCsvLine(Object.values(csvColumns).map((read) => read(row)));
 
 export interface PackSum {
   kind: "Attested actions" | "Approvals" | "Denials";

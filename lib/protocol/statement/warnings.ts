@@ -9,22 +9,6 @@ import { isBacked } from "./human-approval";
 import { listUnregisteredTools } from "./identity-checks";
 import type { UnplacedPredicate } from "./statement";
 
-export const warningCodes = [
-  "agent_signature_invalid",
-  "code_hash_mismatch",
-  "tools_not_registered",
-  "client_gap",
-  "agent_frozen",
-  "approval_stopped",
-  "approval_asserted_only",
-  "approval_test",
-  "reported_by_trace",
-  "signing_key_revoked",
-  "zk_key_revoked",
-  "content_erased",
-] as const;
-export type WarningCode = (typeof warningCodes)[number];
-
 export interface Warning {
   code: WarningCode;
   /** A sentence for people. It may hold names that an agent chose. */
@@ -49,7 +33,8 @@ export interface WarningFacts {
   isErased?: boolean;
 }
 
-const rules: Record<WarningCode, (facts: WarningFacts) => boolean | undefined> = {
+/** In the order in which they are listed. */
+const rules = {
   agent_signature_invalid: (facts) => facts.agent_authenticated === false,
   code_hash_mismatch: (facts) => facts.code_hash_verified === false,
   tools_not_registered: (facts) => facts.tools_authorized === false,
@@ -63,7 +48,10 @@ const rules: Record<WarningCode, (facts: WarningFacts) => boolean | undefined> =
   signing_key_revoked: (facts) => facts.isSigningKeyRevoked,
   zk_key_revoked: (facts) => facts.isZkKeyRevoked,
   content_erased: (facts) => facts.isErased,
-};
+} satisfies Record<string, (facts: WarningFacts) => boolean | undefined>;
+
+export type WarningCode = keyof typeof rules;
+export const warningCodes = Object.keys(rules) as WarningCode[];
 
 /** Finds warnings, in a fixed order. */
 export function findWarnings(facts: WarningFacts): WarningCode[] {

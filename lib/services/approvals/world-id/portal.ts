@@ -4,8 +4,10 @@
  * and its nullifier compared. `environment` and `signal_hash` are always sent, and from what is stored: the portal
  * would otherwise assume production and the hash of nothing.
  */
+
 import { signRequest } from "@worldcoin/idkit-server";
 import { z } from "zod";
+import type { RpContext } from "#lib/api/schemas/approval-view";
 import { AppError } from "#lib/errors";
 import { measure } from "#lib/instrumentation";
 import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
@@ -13,14 +15,7 @@ import type { VerificationKeyJson } from "#lib/protocol/world-id/groth16";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { parseWord, type WorldProof, wordHex } from "#lib/protocol/world-id/world-id-proof";
 import type { WorldChain } from "./chain";
-import type {
-  IdkitConfig,
-  PortalVerdict,
-  RootVerdict,
-  RpContext,
-  StoredRequest,
-  WorldIdProvider,
-} from "./provider";
+import type { IdkitConfig, PortalVerdict, RootVerdict, StoredRequest, WorldIdProvider } from "./provider";
 
 const PORTAL_TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 64 * 1024;

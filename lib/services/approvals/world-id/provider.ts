@@ -5,21 +5,12 @@
 
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import type { IdkitResult } from "#lib/api/schemas/approval-view";
+import type { IdkitResult, RpContext } from "#lib/api/schemas/approval-view";
 import { AppError } from "#lib/errors";
 import { type Anchor, findEnvironment } from "#lib/protocol/approval/approval";
 import type { VerificationKeyJson } from "#lib/protocol/world-id/groth16";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
-
-export interface RpContext {
-  rp_id: string;
-  nonce: string;
-  /** Unix seconds. */
-  created_at: number;
-  expires_at: number;
-  signature: string;
-}
 
 export interface IdkitConfig {
   app_id: `app_${string}`;
