@@ -64,18 +64,14 @@ async function findViolations(page: Page, runOnly: RunOnly, scope: Scope): Promi
 async function expectNoViolation(
   page: Page,
   scheme: Scheme,
-  {
-    rules,
-    scope = "all",
-    patienceMs = 20_000,
-  }: { rules: "all" | "colours"; scope?: Scope; patienceMs?: number },
+  { rules, scope = "all" }: { rules: "all" | "colours"; scope?: Scope },
 ): Promise<void> {
   await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
   const runOnly = rules === "all" ? tags : { type: "rule" as const, values: colourRules };
   await expect(async () => {
     const where = `${page.url()} ${scheme} ${page.viewportSize()?.width}`;
     expect(await findViolations(page, runOnly, scope), where).toEqual([]);
-  }).toPass({ timeout: patienceMs });
+  }).toPass({ timeout: 20_000 });
 }
 
 async function expectUsualWords(page: Page): Promise<void> {
@@ -109,12 +105,11 @@ async function noteShown(page: Page, width: number): Promise<void> {
  * The same, and nothing wider than the window, at 320 px (WCAG 1.4.10), on a tablet and on a desk. Each width is looked at whole in one
  * theme; colours in the other theme were looked at with the other width, but for what only this width shows.
  */
-export async function expectGoodPage(page: Page, patienceMs?: number): Promise<void> {
+export async function expectGoodPage(page: Page): Promise<void> {
   const looks = [
     { width: 320, other: 1280, scheme: "light", otherScheme: "dark" },
     { width: 1280, other: 320, scheme: "dark", otherScheme: "light" },
   ] as const;
-  const patience = patienceMs === undefined ? {} : { patienceMs };
   // A click that leads elsewhere ends when the next document begins, before it has a body.
   await page.waitForLoadState();
   await setWidth(page, 768);
@@ -123,8 +118,8 @@ export async function expectGoodPage(page: Page, patienceMs?: number): Promise<v
     await noteShown(page, other);
     await setWidth(page, width);
     await expectUsualWords(page);
-    await expectNoViolation(page, otherScheme, { rules: "colours", scope: "only here", ...patience });
-    await expectNoViolation(page, scheme, { rules: "all", ...patience });
+    await expectNoViolation(page, otherScheme, { rules: "colours", scope: "only here" });
+    await expectNoViolation(page, scheme, { rules: "all" });
     await expectFits(page, width);
   }
 }

@@ -56,11 +56,6 @@ export async function poll(request: APIRequestContext, asked: Asked): Promise<an
   return answer.json();
 }
 
-export async function cancel(request: APIRequestContext, key: string, asked: Asked): Promise<void> {
-  const answer = await request.delete(asked.poll_url, { headers: { authorization: `Bearer ${key}` } });
-  expect(answer.status(), await answer.text()).toBe(200);
-}
-
 /** Scrolls as a reader does: every line is on the screen once. */
 export async function scrollThrough(page: Page): Promise<void> {
   await page.evaluate(async () => {

@@ -91,8 +91,8 @@ export function openRequest(
   const token = made.approval_url.split("/").at(-1) ?? "";
   const post = (what: string, sent: object) =>
     test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body: sent });
-  const start = async (code = made.confirmation_code) => {
-    const opened = await post("world-id", { code });
+  const start = async () => {
+    const opened = await post("world-id", { code: made.confirmation_code });
     if (opened.status !== 200) throw new Error(`not opened: ${JSON.stringify(opened.body)}`);
     return opened.body as WorldIdStart;
   };

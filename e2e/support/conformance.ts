@@ -365,13 +365,8 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
 
   /* Tampered with by somebody without keys. */
   const answer = parseGolden("attest-answer.json");
-  const tamper = (
-    name: string,
-    verdict: string,
-    change: (copy: Json) => void,
-    whole: Json = answer,
-    more: More = {},
-  ) => add("receipt", name, changed(whole, change), verdict, { ...atGolden, ...more });
+  const tamper = (name: string, verdict: string, change: (copy: Json) => void, whole: Json = answer) =>
+    add("receipt", name, changed(whole, change), verdict, atGolden);
   const payload: string = answer.payload;
   tamper("another action in the payload", "payload_hash", (one) => {
     one.payload = payload.replace("2026-114", "2026-115");
@@ -740,12 +735,11 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
     }),
     { needs: ["pairing"] },
   );
-  const inLog = (name: string, check: string, change: (log: Json) => void, more: More = {}) =>
+  const inLog = (name: string, check: string, change: (log: Json) => void) =>
     approval(
       name,
       check,
       changed(enrolled, ({ log: place }) => change(place)),
-      more,
     );
   inLog("a log entry of another approval", "logged_decision", (place) => {
     Object.assign(place, others["log"]);

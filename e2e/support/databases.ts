@@ -61,18 +61,6 @@ export async function createTestDatabase({ empty = false } = {}): Promise<{
   };
 }
 
-/** A copy of a test's database as it is now, which nobody may be connected to: a backup, or a standby that stayed behind. */
-export async function copyTestDatabase(of: string): Promise<{ url: string; drop: () => Promise<void> }> {
-  const name = `t_${randomBytes(8).toString("hex")}`;
-  await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE ${new URL(of).pathname.slice(1)} STRATEGY FILE_COPY`);
-  const url = new URL(of);
-  url.pathname = `/${name}`;
-  return {
-    url: url.href,
-    drop: () => dropDatabase(name),
-  };
-}
-
 /** A DATA_DIR of its own with a migrated embedded database: to make one takes a start five seconds. */
 export async function makeDataDir(): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), "countersign-data-"));

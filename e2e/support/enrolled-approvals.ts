@@ -78,7 +78,7 @@ export function makeSoftPasskey(number: number, key = makeEs256Key(number)) {
     credentialId,
     publicKey,
     /** User-verified and touched. */
-    sign: (origin: string, challenge: Uint8Array, flags = 0x05) => {
+    sign: (origin: string, challenge: Uint8Array) => {
       const clientData = {
         type: "webauthn.get",
         challenge: base64UrlEncode(challenge),
@@ -87,7 +87,7 @@ export function makeSoftPasskey(number: number, key = makeEs256Key(number)) {
       };
       const client_data_json = utf8Encode(JSON.stringify(clientData));
       const rpIdHash = sha256(utf8Encode(toRelyingParty(origin).rpId));
-      const authenticator_data = concatBytes(rpIdHash, Uint8Array.of(flags, 0, 0, 0, number));
+      const authenticator_data = concatBytes(rpIdHash, Uint8Array.of(0x05, 0, 0, 0, number));
       const signed = concatBytes(authenticator_data, sha256(client_data_json));
       const signature = key.sign(signed);
       return {

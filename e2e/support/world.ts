@@ -84,13 +84,7 @@ export async function startWorldStub(): Promise<WorldStub> {
 }
 
 /** A v4 result whose pairing is valid under the trapdoor key, over any given root and session. */
-export function makeV4Result(
-  start: WorldIdStart,
-  human: bigint,
-  root = knownRoot,
-  signal = start.signal,
-  sessionId = 0n,
-) {
+export function makeV4Result(start: WorldIdStart, human: bigint, root = knownRoot, signal = start.signal) {
   const proof: WorldProofV4 = {
     protocol_version: "4.0",
     app_id: start.app_id,
@@ -104,7 +98,7 @@ export function makeV4Result(
     proof: [],
   };
   const inputs = publicInputsV4(proof, start.action, hashSignal(signal), keys) ?? [];
-  const compressed = compressProof(trapdoor.prove(inputs.with(14, sessionId)));
+  const compressed = compressProof(trapdoor.prove(inputs.with(14, 0n)));
   return {
     protocol_version: "4.0",
     nonce: proof.nonce,

@@ -26,9 +26,6 @@ export interface LocalWorldIdSettings {
   baseUrl: string;
   /** 32 bytes in hex. */
   rpSigningKeyHex: string;
-  now?: () => number;
-  /** Default: the portal's own handler, without a detour over the network. */
-  fetch?: typeof fetch;
 }
 
 /** One instance per process: what the bridge and the World App remember is in memory. */
@@ -39,8 +36,8 @@ export interface LocalWorldId {
   portal: PortalStub;
 }
 
-export function createLocalWorldId(settings: LocalWorldIdSettings): LocalWorldId {
-  const { baseUrl, rpSigningKeyHex, now = Date.now } = settings;
+export function createLocalWorldId({ baseUrl, rpSigningKeyHex }: LocalWorldIdSettings): LocalWorldId {
+  const now = Date.now;
   const bridge = createWalletBridge(now);
   const worldApp = createWorldApp({
     bridge,
@@ -61,7 +58,8 @@ export function createLocalWorldId(settings: LocalWorldIdSettings): LocalWorldId
     rpId: LOCAL_RP_ID,
     rpSigningKeyHex,
     portalUrl: `${baseUrl}/dev/world-portal`,
-    fetch: settings.fetch ?? ((input, init) => portal(new Request(input, init), { id: LOCAL_RP_ID })),
+    // The portal's own handler, without a detour over the network.
+    fetch: (input, init) => portal(new Request(input, init), { id: LOCAL_RP_ID }),
   });
   return { provider: { ...provider, checkRoot: checkLocalRoot }, bridge, worldApp, portal };
 }

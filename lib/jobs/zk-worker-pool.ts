@@ -45,7 +45,6 @@ export interface PoolOptions {
   maxThreads?: number;
   maxQueued?: number;
   maxPerOwner?: number;
-  maxRemembered?: number;
   idleSeconds?: number;
   busyDetail?: string;
   /** Shared with other pools; they stay when this one closes. Default: threads of its own. */
@@ -72,9 +71,9 @@ export function createZkPool<Jobs extends JobTable = typeof zkWorker>(
   options: PoolOptions,
 ): WorkerPool<Jobs> {
   const { maxThreads = defaultThreads(), maxQueued = 32, maxPerOwner = 12 } = options;
-  const { maxRemembered = 1_000, busyDetail = tooManyProofs } = options;
+  const { busyDetail = tooManyProofs } = options;
   const workers = options.threads ?? openThreads(options);
-  const memo = createBoundedMemo(maxRemembered);
+  const memo = createBoundedMemo(1_000);
   const queue = createFairQueue({
     slots: maxThreads,
     maxWaiting: maxQueued,

@@ -372,12 +372,8 @@ export function parseStrictObject(bytes: Uint8Array): JsonObject {
   throw new AppError("bad_request", "the body must be a JSON object");
 }
 
-export async function readJsonObject(
-  request: Pick<HttpRequest, "headers" | "body" | "whole">,
-  maxBytes?: number,
-): Promise<JsonObject> {
-  return parseStrictObject(await readBytes(request, maxBytes));
-}
+export const readJsonObject = async (request: Pick<HttpRequest, "headers" | "body" | "whole">) =>
+  parseStrictObject(await readBytes(request));
 
 export interface HttpDependencies<Context extends HttpContext> {
   context: Context;

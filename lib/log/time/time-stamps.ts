@@ -35,7 +35,6 @@ interface Options {
   logger: Logger;
   lookMs?: number;
   everySeconds?: number;
-  everyLeaves?: number;
 }
 
 const timeoutMs = 10_000;
@@ -72,14 +71,14 @@ async function stamp({ pinned, clock, random }: Options, url: string, text: Uint
 }
 
 async function isDue({ database, clock, ...options }: Options, url: string, head: Head): Promise<boolean> {
-  const { everySeconds = 900, everyLeaves = 10_000 } = options;
+  const { everySeconds = 900 } = options;
   const [last] = await database.db
     .select({ size: max(logTimestamps.size), at: max(logTimestamps.created_at) })
     .from(logTimestamps)
     .where(and(eq(logTimestamps.log_id, head.id), eq(logTimestamps.tsa, url)));
   if (!last || last.size === null || last.at === null) return true;
   const ageSeconds = (clock().getTime() - last.at.getTime()) / 1000;
-  return head.size > last.size && (ageSeconds >= everySeconds || head.size - last.size >= everyLeaves);
+  return head.size > last.size && (ageSeconds >= everySeconds || head.size - last.size >= 10_000);
 }
 
 /** Looked at again once it is this process's turn: another one may have just had its own. */

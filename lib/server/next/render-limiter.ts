@@ -13,7 +13,6 @@ interface Share {
 }
 
 export interface GateOptions {
-  readonly all?: Share;
   readonly perAddress?: Share;
   readonly maxActive?: number;
   readonly maxWaiting?: number;
@@ -75,11 +74,10 @@ function busy(isOneAddress: boolean): AppError {
 }
 
 export function createRenderQueue(options: GateOptions = {}): RenderQueue {
-  const { all: allShare = { part: 1 / 2, atOnceMs: 2_000 } } = options;
   const { perAddress = { part: 1 / 4, atOnceMs: 1_000 }, maxActive = 4 } = options;
   const { maxWaiting = 256, maxWaitingPerAddress = 64, nowMs = () => performance.now() } = options;
   const { workedMs = () => performance.eventLoopUtilization().active } = options;
-  const all = createAllowance(allShare, nowMs);
+  const all = createAllowance({ part: 1 / 2, atOnceMs: 2_000 }, nowMs);
   const lanes = new Map<string, Lane>();
   const turns: Lane[] = [];
   let active = 0;
