@@ -33,6 +33,12 @@ const email = keyRequestBody.shape.email;
 const id = z.uuid("must be an id");
 const checked = z.literal("on").optional();
 const emptyAsAbsent = (value: unknown) => (value === "" ? undefined : value);
+const optional = <Schema extends z.ZodType>(schema: Schema) => z.preprocess(emptyAsAbsent, schema.optional());
+const emptyAsNull = (value: unknown) => (value === "" ? null : value);
+const nullable = <Schema extends z.ZodType>(schema: Schema) => z.preprocess(emptyAsNull, schema.nullable());
+/** Check boxes: one that is on comes alone, none comes not at all. */
+const boxes = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === undefined ? [] : [value].flat()), schema);
 const role = z.enum(roleNames, "must be one of the roles");
 
 export const stepForm = z.object({});
@@ -41,14 +47,12 @@ export const signInForm = z.object({ email, next: z.string().max(200).optional()
 /** Parameters of a mailed link; anything else was never mailed. */
 export const signInLink = z.object({ token: z.string().min(1).max(200), email });
 
-const perDay = z.preprocess(
-  emptyAsAbsent,
+const perDay = optional(
   z.coerce
     .number("must be a number")
     .int("must be a whole number")
     .min(1, "must be at least 1")
-    .max(10_000_000, "must be at most 10,000,000")
-    .optional(),
+    .max(10_000_000, "must be at most 10,000,000"),
 );
 
 const isPurpose = (value: unknown): value is KeyPurpose =>
@@ -56,8 +60,7 @@ const isPurpose = (value: unknown): value is KeyPurpose =>
 
 const ownKeyForm = z.object({
   name: boundedText(1, 100),
-  scopes: z.preprocess(
-    (value) => (value === undefined ? [] : [value].flat()),
+  scopes: boxes(
     z
       .array(z.enum(scopeNames, "is not a permission"))
       .min(1, "choose at least one permission")
@@ -71,10 +74,7 @@ const ownKeyForm = z.object({
         "choose scim alone: the directory needs nothing else",
       ),
   ),
-  lifetime_days: z.preprocess(
-    emptyAsAbsent,
-    z.enum(keyLifetimesDays, "must be one of the choices").optional(),
-  ),
+  lifetime_days: optional(z.enum(keyLifetimesDays, "must be one of the choices")),
   per_day: perDay,
 });
 
@@ -94,11 +94,8 @@ export const rotateKeyForm = z.object({
 export const organizationForm = z.object({
   name: boundedText(1, 100),
   default_public: z.enum(visibilities),
-  mark_text: z.preprocess(
-    emptyAsAbsent,
-    z.string().regex(markPattern, "must be one or two letters or digits").optional(),
-  ),
-  mark_color: z.preprocess(emptyAsAbsent, z.enum(markColors, "must be one of the choices").optional()),
+  mark_text: optional(z.string().regex(markPattern, "must be one or two letters or digits")),
+  mark_color: optional(z.enum(markColors, "must be one of the choices")),
   /** Content of notifications on approvers' devices that shows without unlocking. */
   lock_screen: z.enum(["facts", "nothing"]),
 });
@@ -114,26 +111,21 @@ export const memberForm = z.object({ user_id: boundedText(1, 100), revoke_keys: 
 export const memberRoleForm = z.object({ user_id: boundedText(1, 100), role });
 export const providerGroupForm = z.object({
   name: boundedText(1, 256),
-  role: z.preprocess(emptyAsAbsent, role.optional()),
-  group_id: z.preprocess(emptyAsAbsent, id.optional()),
+  role: optional(role),
+  group_id: optional(id),
 });
 export const providerGroupNameForm = z.object({ name: boundedText(1, 256) });
 export const secondFactorForm = z.object({
-  factors: z.preprocess(
-    (value) => (value === undefined ? [] : [value].flat()),
-    z.array(z.enum(secondFactors, "must be one of the choices")),
-  ),
+  factors: boxes(z.array(z.enum(secondFactors, "must be one of the choices"))),
 });
 export const deleteOrganizationForm = z.object({ confirmation: z.string().max(200) });
 export const retentionForm = z.object({
-  days: z.preprocess(
-    emptyAsAbsent,
+  days: optional(
     z.coerce
       .number("must be a number")
       .int("must be a whole number")
       .min(7, "must be at least 7")
-      .max(36_500, "must be at most 36,500")
-      .optional(),
+      .max(36_500, "must be at most 36,500"),
   ),
 });
 export const legalHoldForm = z.object({ reason: boundedText(1, 300) });
@@ -198,7 +190,7 @@ export const agentToolsForm = z.object({
 export const freezeAgentForm = z.object({ slug: agentSlug, reason: freezeBody.shape.reason });
 export const unfreezeAgentForm = z.object({
   slug: agentSlug,
-  reason: z.preprocess(emptyAsAbsent, freezeBody.shape.reason.optional()),
+  reason: optional(freezeBody.shape.reason),
 });
 
 /* The portal's list of attestations: filters of its address bar, columns of its exports. */
@@ -233,7 +225,7 @@ export const attestationForm = z.object({ attestation_id: z.uuid() });
 
 export const presentationForm = z.object({
   attestation_id: z.uuid(),
-  disclose: z.preprocess((value) => (value === undefined ? [] : [value].flat()), disclosable.disclose),
+  disclose: boxes(disclosable.disclose),
   audience: disclosable.audience,
   nonce: disclosable.nonce,
   expires_in: z.coerce.number().pipe(lifetimeSeconds),
@@ -241,44 +233,34 @@ export const presentationForm = z.object({
 
 /* The portal's forms about approvers: who they are, and which emails each gets. */
 
-const emptyAsNull = (value: unknown) => (value === "" ? null : value);
-
 export const approverForm = z.object({ name: approverName, email: keyRequestBody.shape.email });
 export const approverIdForm = z.object({ approver_id: id });
 
 export const groupForm = z.object({
   group_id: z.preprocess(emptyAsNull, id.nullish()),
   name: approverName,
-  members: z.preprocess((value) => (value === undefined ? [] : [value].flat()), z.array(id).max(100)),
+  members: boxes(z.array(id).max(100)),
 });
 export const escalationForm = z.object({
   group_id: id,
-  after: z.preprocess(
-    emptyAsNull,
-    z.coerce.number("must be a whole number of minutes").int().min(1).max(1_440).nullable(),
-  ),
+  after: nullable(z.coerce.number("must be a whole number of minutes").int().min(1).max(1_440)),
   /** Member and turn. */
-  turns: z.preprocess(
-    (value) => (value === undefined ? [] : [value].flat()),
-    z.array(z.string().regex(/^[0-9a-f-]{36} [1-9]$/)).max(100),
-  ),
-  last_resort: z.preprocess(emptyAsNull, id.nullable()),
+  turns: boxes(z.array(z.string().regex(/^[0-9a-f-]{36} [1-9]$/)).max(100)),
+  last_resort: nullable(id),
 });
 export const groupIdForm = z.object({ group_id: id });
-export const defaultGroupForm = z.object({ group_id: z.preprocess(emptyAsNull, id.nullable()) });
+export const defaultGroupForm = z.object({ group_id: nullable(id) });
 
 export const passkeyIdForm = z.object({ approver_id: id, passkey_id: id });
 export const attentionForm = z.object({ group_id: id, measured: z.enum(["yes", "no"]) });
 export const plantedForm = z.object({
   group_id: id,
-  per_month: z.preprocess(
-    emptyAsNull,
+  per_month: nullable(
     z.coerce
       .number("must be a whole number")
       .int("must be a whole number")
       .min(1, "must be 1-20")
-      .max(20, "must be 1-20")
-      .nullable(),
+      .max(20, "must be 1-20"),
   ),
 });
 export const requesterForm = z.object({ requester_may_approve: z.enum(["yes", "no"]) });
@@ -326,7 +308,7 @@ export const answerForm = authorizationForm.extend({
 });
 
 export const revokeForm = authorizationForm.extend({
-  reason: z.preprocess((value) => (value === "" ? undefined : value), boundedText(1, 1000).optional()),
+  reason: optional(boundedText(1, 1000)),
 });
 
 export const authorizationFilters = z.object({
@@ -517,8 +499,7 @@ export interface SearchHit {
 
 const webhook_id = z.uuid("must be an id");
 const { url, events } = createWebhookBody.shape;
-/** Check boxes: one that is on comes alone, none comes not at all. */
-const checkedEvents = z.preprocess((value) => (value === undefined ? [] : [value].flat()), events);
+const checkedEvents = boxes(events);
 
 const facts = { shows_facts: checked };
 export const createWebhookForm = z.object({
@@ -530,7 +511,7 @@ export const createWebhookForm = z.object({
 /** An address that isn't shown is left out to stay as it is. */
 export const editWebhookForm = z.object({
   webhook_id,
-  url: z.preprocess(emptyAsAbsent, url.optional()),
+  url: optional(url),
   events: checkedEvents,
   ...facts,
 });
