@@ -16,6 +16,8 @@ import { useFormAction } from "./use-form-action";
 
 interface ActionDialogProps<Result> {
   readonly triggerLabel: ReactNode;
+  /** Text that follows the label for screen readers alone. */
+  readonly triggerDetail?: string | undefined;
   readonly triggerVariant?: ButtonVariant;
   /** A stop button is as large as any. */
   readonly isLarge?: boolean;
@@ -68,7 +70,8 @@ function Body<Result>(props: BodyProps<Result>) {
 }
 
 export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
-  const { triggerLabel, triggerVariant = "secondary", isLarge = false, title, description } = props;
+  const { triggerLabel, triggerDetail, title, description } = props;
+  const { triggerVariant = "secondary", isLarge = false } = props;
   const [open, setOpen] = useState(false);
   // The action refreshes the page below: by then the button may be for the opposite, such as "End the legal hold".
   const [asked, setAsked] = useState({ title, description });
@@ -86,7 +89,12 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
   }
   return (
     <Dialog
-      triggerLabel={triggerLabel}
+      triggerLabel={
+        <>
+          {triggerLabel}
+          {triggerDetail === undefined ? null : <span className="sr-only">{triggerDetail}</span>}
+        </>
+      }
       triggerVariant={triggerVariant}
       triggerSize={isLarge ? "medium" : "small"}
       title={asked.title}

@@ -24,11 +24,8 @@ export function RotateKeyDialog({ action, keyId, name }: KeyDialogProps<NewKey>)
   const id = `overlap-${keyId}`;
   return (
     <ActionDialog
-      triggerLabel={
-        <>
-          Rotate<span className="sr-only"> {name}</span>
-        </>
-      }
+      triggerLabel="Rotate"
+      triggerDetail={` ${name}`}
       title="Rotate key"
       description={`The new key gets the name, permissions and expiry of “${name}”. Replace the old one before it expires.`}
       action={action}
@@ -57,11 +54,8 @@ export function LimitKeyDialog({ action, keyId, name, perDay }: LimitKeyDialogPr
   const id = `limit-${keyId}`;
   return (
     <ActionDialog
-      triggerLabel={
-        <>
-          Limit<span className="sr-only"> {name}</span>
-        </>
-      }
+      triggerLabel="Limit"
+      triggerDetail={` ${name}`}
       title="Limit key"
       description={`How many attestations “${name}” can create per UTC day, including those created today. Leave it empty for no limit besides your organization's.`}
       action={action}
@@ -79,11 +73,8 @@ export function LimitKeyDialog({ action, keyId, name, perDay }: LimitKeyDialogPr
 export function RevokeKeyDialog({ action, keyId, name }: KeyDialogProps<null>) {
   return (
     <ActionDialog
-      triggerLabel={
-        <>
-          Revoke<span className="sr-only"> {name}</span>
-        </>
-      }
+      triggerLabel="Revoke"
+      triggerDetail={` ${name}`}
       title="Revoke key"
       description={`“${name}” stops working immediately. This can't be undone. Attestations created with it stay valid.`}
       action={action}

@@ -43,15 +43,8 @@ function Passkeys({ person, removePasskey }: PasskeysProps) {
           </span>
           {removePasskey === null ? null : (
             <ActionDialog
-              triggerLabel={
-                <>
-                  Remove passkey
-                  <span className="sr-only">
-                    {" "}
-                    {name} of {person.name}
-                  </span>
-                </>
-              }
+              triggerLabel="Remove passkey"
+              triggerDetail={` ${name} of ${person.name}`}
               title="Remove passkey"
               description={`"${name}" can't approve for ${person.name} any more. What it approved before stays valid.`}
               action={removePasskey}
@@ -111,11 +104,8 @@ export function ApproverTable({ people, askAgain, remove, removePasskey }: Appro
         <span className="flex flex-wrap gap-2 xl:flex-nowrap">
           {status !== "invited" || askAgain === null ? null : (
             <ActionDialog
-              triggerLabel={
-                <>
-                  Send again<span className="sr-only"> to {name}</span>
-                </>
-              }
+              triggerLabel="Send again"
+              triggerDetail={` to ${name}`}
               title="Send the email again"
               description={`${name} gets a new email with a link to accept.`}
               action={askAgain}
@@ -128,11 +118,8 @@ export function ApproverTable({ people, askAgain, remove, removePasskey }: Appro
             <span className="text-muted">none</span>
           ) : (
             <ActionDialog
-              triggerLabel={
-                <>
-                  Remove<span className="sr-only"> {name}</span>
-                </>
-              }
+              triggerLabel="Remove"
+              triggerDetail={` ${name}`}
               title="Remove approver"
               description={`${name} gets no more emails from this organization, and their passkeys are removed. Requests that name them are refused.`}
               action={remove}

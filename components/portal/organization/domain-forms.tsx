@@ -53,11 +53,8 @@ export function CheckDomainForm({ action, id, domain }: DomainFormProps) {
 export function RemoveDomainDialog({ action, id, domain }: DomainFormProps) {
   return (
     <ActionDialog
-      triggerLabel={
-        <>
-          Remove<span className="sr-only"> {domain}</span>
-        </>
-      }
+      triggerLabel="Remove"
+      triggerDetail={` ${domain}`}
       title="Remove domain"
       description={`Approvers no longer see ${domain} on new requests. Requests that were already made don't change.`}
       action={action}

@@ -33,11 +33,8 @@ export function RoleDialog({ action, member, isSelf }: MemberDialogProps) {
   const id = `role-${member.userId}`;
   return (
     <ActionDialog
-      triggerLabel={
-        <>
-          Change role<span className="sr-only">: {member.email}</span>
-        </>
-      }
+      triggerLabel="Change role"
+      triggerDetail={`: ${member.email}`}
       title="Change role"
       description={[
         `${isSelf ? "You are" : `${member.email} is`} ${member.role} now.`,
@@ -65,15 +62,8 @@ export function RoleDialog({ action, member, isSelf }: MemberDialogProps) {
 export function RemoveDialog({ action, member, isSelf }: MemberDialogProps) {
   return (
     <ActionDialog
-      triggerLabel={
-        isSelf ? (
-          "Leave"
-        ) : (
-          <>
-            Remove<span className="sr-only"> {member.email}</span>
-          </>
-        )
-      }
+      triggerLabel={isSelf ? "Leave" : "Remove"}
+      triggerDetail={isSelf ? undefined : ` ${member.email}`}
       title={isSelf ? "Leave organization" : "Remove member"}
       description={`${isSelf ? "You will no longer see" : `${member.email} will no longer see`} this organization. Its records stay.${member.role === "owner" ? ` ${describeLoss(isSelf)}` : ""}`}
       action={action}
@@ -99,11 +89,8 @@ interface WithdrawDialogProps {
 export function WithdrawDialog({ action, invitationId, email }: WithdrawDialogProps) {
   return (
     <ActionDialog
-      triggerLabel={
-        <>
-          Withdraw<span className="sr-only"> the invitation of {email}</span>
-        </>
-      }
+      triggerLabel="Withdraw"
+      triggerDetail={` the invitation of ${email}`}
       title="Withdraw invitation"
       description={`The link in the mail to ${email} no longer works.`}
       action={action}

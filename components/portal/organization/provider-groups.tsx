@@ -44,11 +44,8 @@ export function ProviderGroups({ mapped, groups, offered, save, remove }: Provid
               <span className="block text-muted text-sm">Mapped by {mappedBy}</span>
             </span>
             <ActionDialog
-              triggerLabel={
-                <>
-                  Remove<span className="sr-only"> {name}</span>
-                </>
-              }
+              triggerLabel="Remove"
+              triggerDetail={` ${name}`}
               title="Remove mapping"
               description="People of this group lose the role and places that it gave: at once if they are in your directory, else when they next sign in."
               action={remove}

@@ -45,11 +45,8 @@ function Groups({ people, groups }: Listed) {
           <TurnsForm action={saveTurns} people={people} group={group} />
           <div>
             <ActionDialog
-              triggerLabel={
-                <>
-                  Delete<span className="sr-only"> {group.name}</span>
-                </>
-              }
+              triggerLabel="Delete"
+              triggerDetail={` ${group.name}`}
               title="Delete group"
               description="Requests that name or require it are refused. Its people stay."
               action={deleteGroup}

@@ -78,11 +78,8 @@ function Planted({ group: { id, name }, planted: { perMonth, counts }, canChange
       {canChange ? (
         <div className="mt-3">
           <ActionDialog
-            triggerLabel={
-              <>
-                Plant requests<span className="sr-only"> for {name}</span>
-              </>
-            }
+            triggerLabel="Plant requests"
+            triggerDetail={` for ${name}`}
             title={`Plant requests for ${name}`}
             description="The group is asked about requests that no agent made: copies of real ones, with the payee, the amount or the agent made wrong. Nothing can run from them. Whoever decides one sees at once what was wrong. How many were caught is counted for the group, never for a person. Before you turn it on, tell its people, and your works council if you have one, that there will be such requests, but not when."
             action={arm}
@@ -139,12 +136,8 @@ function GroupCard({ group, weeks, planted, canChange }: GroupCardProps) {
       {canChange && (isOn || !isSmall) ? (
         <div className="mt-4">
           <ActionDialog
-            triggerLabel={
-              <>
-                {isOn ? "Stop measuring" : "Measure"}
-                <span className="sr-only"> {name}</span>
-              </>
-            }
+            triggerLabel={isOn ? "Stop measuring" : "Measure"}
+            triggerDetail={` ${name}`}
             title={isOn ? "Stop measuring" : "Measure this group"}
             description={
               isOn
