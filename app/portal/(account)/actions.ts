@@ -3,14 +3,12 @@
 import { redirect } from "next/navigation";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { switchOrganizationForm } from "#lib/api/schemas/portal";
-import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/server/pages/portal-request";
-import { endSession } from "#lib/server/pages/session";
+import { chooseOrganization, runUserAction } from "#lib/server/pages/portal-request";
+import { runSignOut } from "#lib/server/pages/shared-actions";
 import { requireRole } from "#lib/services/accounts/members";
 
 export async function signOut(): Promise<never> {
-  await requireOwnPage();
-  await endSession();
-  redirect("/portal/sign-in");
+  return runSignOut();
 }
 
 export async function switchOrganization(_state: FormState<null>, form: FormData): Promise<FormState<null>> {

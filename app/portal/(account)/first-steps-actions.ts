@@ -1,8 +1,7 @@
 "use server";
-import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { organizationNameForm, stepForm } from "#lib/api/schemas/portal";
-import { type Portal, runAction } from "#lib/server/pages/portal-request";
+import { type Portal, revalidate, runAction } from "#lib/server/pages/portal-request";
 import { nameOrganization } from "#lib/services/portal/organization";
 import { askForFirstApproval, sendFirstAttestation } from "#lib/services/portal/overview";
 
@@ -11,12 +10,10 @@ async function runStep(
   step: (context: Portal["context"], person: Portal["person"]) => Promise<void>,
   message: string,
 ): Promise<FormState<null>> {
-  const state = await runAction("operate", stepForm, form, async ({ context, person }) => {
+  return runAction("operate", stepForm, form, async ({ context, person }) => {
     await step(context, person);
     return { message, result: null };
-  });
-  if (state.status === "done") revalidatePath("/portal");
-  return state;
+  }).then(revalidate("/portal"));
 }
 
 export async function sendAttestation(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
@@ -28,16 +25,9 @@ export async function askForApproval(_state: FormState<null>, form: FormData): P
 }
 
 export async function saveName(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  const state = await runAction(
-    "settings",
-    organizationNameForm,
-    form,
-    async ({ context, person }, input) => {
-      const { name, default_public: visibility } = input;
-      await nameOrganization(context, person, { name, defaultPublic: visibility === "public" });
-      return { message: `Saved. New attestations are ${visibility}.`, result: null };
-    },
-  );
-  if (state.status === "done") revalidatePath("/portal", "layout");
-  return state;
+  return runAction("settings", organizationNameForm, form, async ({ context, person }, input) => {
+    const { name, default_public: visibility } = input;
+    await nameOrganization(context, person, { name, defaultPublic: visibility === "public" });
+    return { message: `Saved. New attestations are ${visibility}.`, result: null };
+  }).then(revalidate("/portal", "layout"));
 }

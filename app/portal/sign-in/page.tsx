@@ -5,7 +5,7 @@ import { SignInChoices } from "#components/portal/shell/sign-in-choices";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
-import { readPortal, readUser } from "#lib/server/pages/portal-request";
+import { readPortal, readUser, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { listSignInWays } from "#lib/server/pages/provider";
 import { safePortalPath } from "#lib/server/pages/session";
 import { type App, getApp } from "#lib/server/singleton";
@@ -13,10 +13,6 @@ import { isOnlyApprover } from "#lib/services/accounts/members";
 import { requestLink, signOut } from "./actions";
 
 export const metadata: Metadata = { title: "Sign in" };
-
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
 
 function readText(value: string | string[] | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
@@ -74,7 +70,7 @@ function NoOrganization({ email }: { readonly email: string }) {
   );
 }
 
-export default async function SignInPage({ searchParams }: PageProps) {
+export default async function SignInPage({ searchParams }: SearchPageProps) {
   const query = await searchParams;
   const next = safePortalPath(readText(query["next"]));
   const user = await readUser();

@@ -3,6 +3,7 @@
  * (Origin), and their input is validated before any service sees it.
  */
 
+import { revalidatePath } from "next/cache";
 import { cookies, headers } from "next/headers";
 import { notFound, redirect } from "next/navigation";
 import { cache } from "react";
@@ -72,6 +73,10 @@ export const readPortal = cache(async (): Promise<Portal | null> => {
   const person = { ...user, organizationId: membership.organizationId };
   return { app, context: app.context, person, membership, memberships };
 });
+
+export interface SearchPageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
 
 /** Sends strangers to the sign-in form, and back to `path` afterwards. */
 export async function requirePortal(path: string): Promise<Portal> {
@@ -217,6 +222,14 @@ export async function runUserAction<Schema extends z.ZodType, Result>(
   };
   return runFor(findSubject, schema, form, work);
 }
+
+/** For `then` of an action: the pages of this path are made again if it is done. */
+export const revalidate =
+  (...path: Parameters<typeof revalidatePath>) =>
+  <Result>(state: FormState<Result>): FormState<Result> => {
+    if (state.status === "done") revalidatePath(...path);
+    return state;
+  };
 
 /** Chooses the organization that the portal shows from now on; membership is checked each time. */
 export async function chooseOrganization(organizationId: string): Promise<void> {

@@ -1,4 +1,6 @@
 /** Actions that several pages share. */
+
+import { redirect } from "next/navigation";
 import { type FormState, failedState } from "#lib/api/schemas/form-state";
 import {
   answerForm,
@@ -16,7 +18,7 @@ import {
 } from "#lib/services/approvals/portal-authorizations";
 import { rotateOwnWebhook } from "#lib/services/webhooks/deliveries";
 import { isForm, limitMails, noForm, readKnownDevice, requireOwnPage, runAction } from "./portal-request";
-import { requestSignInLink, safePortalPath } from "./session";
+import { endSession, requestSignInLink, safePortalPath } from "./session";
 
 /** The page is not revalidated: the dialog shows the new secret until it is closed. */
 export async function runRotateWebhook(form: FormData): Promise<FormState<{ secret: string }>> {
@@ -50,6 +52,12 @@ export async function runTakeBack(form: FormData): Promise<FormState<null>> {
     await revokeOwnAuthorization(context, person, request_id, reason ?? null);
     return { message: "Taken back. Nothing can use this approval any more.", result: null };
   });
+}
+
+export async function runSignOut(): Promise<never> {
+  await requireOwnPage();
+  await endSession();
+  redirect("/portal/sign-in");
 }
 
 export async function runSignInRequest(form: FormData): Promise<FormState<null>> {

@@ -9,7 +9,7 @@ import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { cursorId } from "#lib/api/schemas/portal";
-import { requirePortal } from "#lib/server/pages/portal-request";
+import { requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { mayAct } from "#lib/services/accounts/members";
 import { listOwnAgents } from "#lib/services/agents/identities";
 import { readAgentUsage } from "#lib/services/portal/overview";
@@ -18,11 +18,7 @@ export const metadata: Metadata = { title: "Agents" };
 
 const pageSize = 20;
 
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
-
-export default async function AgentsPage({ searchParams }: PageProps) {
+export default async function AgentsPage({ searchParams }: SearchPageProps) {
   const { context, person, app, membership } = await requirePortal("/portal/agents");
   const cursor = cursorId.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await listOwnAgents(context, person, { cursor, limit: pageSize });

@@ -1,6 +1,5 @@
 "use server";
 /** Chooses who is notified of the organization's requests. */
-import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import {
   approverForm,
@@ -12,7 +11,7 @@ import {
   passkeyIdForm,
   requesterForm,
 } from "#lib/api/schemas/portal";
-import { limitMails, runAction } from "#lib/server/pages/portal-request";
+import { limitMails, revalidate, runAction } from "#lib/server/pages/portal-request";
 import {
   chooseDefaultGroup,
   removeGroup,
@@ -30,22 +29,17 @@ import { removePasskey as removeTheirs, requireOwnerAbout } from "#lib/services/
 
 type State = FormState<null>;
 
-function refresh(state: State): State {
-  if (state.status === "done") revalidatePath("/portal/approvers");
-  return state;
-}
+const refresh = revalidate("/portal/approvers");
 
 export async function add(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("members", approverForm, form, async ({ context, person }, input) => {
-      await limitMails(input.email);
-      const isAsked = await addApprover(context, person, input);
-      const message = isAsked
-        ? `${input.name} added. They get requests once they accept, with the link that we sent to ${input.email}.`
-        : `${input.name} added.`;
-      return { message, result: null };
-    }),
-  );
+  return runAction("members", approverForm, form, async ({ context, person }, input) => {
+    await limitMails(input.email);
+    const isAsked = await addApprover(context, person, input);
+    const message = isAsked
+      ? `${input.name} added. They get requests once they accept, with the link that we sent to ${input.email}.`
+      : `${input.name} added.`;
+    return { message, result: null };
+  }).then(refresh);
 }
 
 export async function askAgain(_state: State, form: FormData): Promise<State> {
@@ -65,27 +59,23 @@ export async function remove(_state: State, form: FormData): Promise<State> {
 }
 
 export async function save(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("members", groupForm, form, async ({ context, person }, input) => {
-      const id = input.group_id ?? null;
-      await saveGroup(context, person, { id, name: input.name, memberIds: input.members });
-      return { message: "Group saved.", result: null };
-    }),
-  );
+  return runAction("members", groupForm, form, async ({ context, person }, input) => {
+    const id = input.group_id ?? null;
+    await saveGroup(context, person, { id, name: input.name, memberIds: input.members });
+    return { message: "Group saved.", result: null };
+  }).then(refresh);
 }
 
 export async function saveTurns(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("members", escalationForm, form, async ({ context, person }, input) => {
-      await saveEscalation(context, person, {
-        groupId: input.group_id,
-        afterMinutes: input.after,
-        steps: new Map(input.turns.map((turn) => [turn.slice(0, 36), Number(turn.slice(37))])),
-        lastResort: input.last_resort,
-      });
-      return { message: "Order saved.", result: null };
-    }),
-  );
+  return runAction("members", escalationForm, form, async ({ context, person }, input) => {
+    await saveEscalation(context, person, {
+      groupId: input.group_id,
+      afterMinutes: input.after,
+      steps: new Map(input.turns.map((turn) => [turn.slice(0, 36), Number(turn.slice(37))])),
+      lastResort: input.last_resort,
+    });
+    return { message: "Order saved.", result: null };
+  }).then(refresh);
 }
 
 export async function deleteGroup(_state: State, form: FormData): Promise<State> {
@@ -96,12 +86,10 @@ export async function deleteGroup(_state: State, form: FormData): Promise<State>
 }
 
 export async function chooseDefault(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("members", defaultGroupForm, form, async ({ context, person }, input) => {
-      await chooseDefaultGroup(context, person, input.group_id);
-      return { message: "Default saved.", result: null };
-    }),
-  );
+  return runAction("members", defaultGroupForm, form, async ({ context, person }, input) => {
+    await chooseDefaultGroup(context, person, input.group_id);
+    return { message: "Default saved.", result: null };
+  }).then(refresh);
 }
 
 export async function removePasskey(_state: State, form: FormData): Promise<State> {
@@ -113,10 +101,8 @@ export async function removePasskey(_state: State, form: FormData): Promise<Stat
 }
 
 export async function saveRequester(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("settings", requesterForm, form, async ({ context, person }, input) => {
-      await setRequesterMayApprove(context, person, input.requester_may_approve === "yes");
-      return { message: "Saved.", result: null };
-    }),
-  );
+  return runAction("settings", requesterForm, form, async ({ context, person }, input) => {
+    await setRequesterMayApprove(context, person, input.requester_may_approve === "yes");
+    return { message: "Saved.", result: null };
+  }).then(refresh);
 }

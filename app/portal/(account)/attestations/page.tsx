@@ -14,7 +14,7 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { shownOrganizationField } from "#lib/api/schemas/form-state";
 import { type AttestationFilters, attestationFilters, cursorText } from "#lib/api/schemas/portal";
-import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { orNotFound, requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
 import { listAgentSlugs, listOwnAttestations } from "#lib/services/attestations/own";
@@ -22,10 +22,6 @@ import { listAgentSlugs, listOwnAttestations } from "#lib/services/attestations/
 export const metadata: Metadata = { title: "Attestations" };
 
 const pageSize = 25;
-
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
 
 function buildLink(path: string, filters: AttestationFilters, more: Record<string, string> = {}): string {
   const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
@@ -86,7 +82,7 @@ function NothingFound({ isFiltered, baseUrl }: { readonly isFiltered: boolean; r
   );
 }
 
-async function AttestationsPage({ searchParams }: PageProps) {
+async function AttestationsPage({ searchParams }: SearchPageProps) {
   const { context, person, app, membership } = await requirePortal("/portal/attestations");
   const query = await searchParams;
   const filters = attestationFilters.parse(query);

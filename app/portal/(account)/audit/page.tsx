@@ -10,7 +10,7 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { Field, Input, Select } from "#components/ui/field";
 import { shownOrganizationField } from "#lib/api/schemas/form-state";
 import { actorKinds, auditFilters, cursorId, exportFormats } from "#lib/api/schemas/portal";
-import { requirePortal } from "#lib/server/pages/portal-request";
+import { requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import { mayAct } from "#lib/services/accounts/members";
 
@@ -19,11 +19,7 @@ export const metadata: Metadata = { title: "Audit log" };
 const pageSize = 50;
 const path = "/portal/audit";
 
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
-
-export default async function AuditPage({ searchParams }: PageProps) {
+export default async function AuditPage({ searchParams }: SearchPageProps) {
   const { context, person, membership } = await requirePortal(path);
   const query = await searchParams;
   const filters = auditFilters.parse(query);

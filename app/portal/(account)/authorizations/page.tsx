@@ -17,7 +17,7 @@ import { Field, Input, Select } from "#components/ui/field";
 import { type AuthorizationStatus, authorizationStatuses } from "#lib/api/schemas/authorize";
 import { authorizationFilters } from "#lib/api/schemas/portal";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { orNotFound, requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
 import { listOwnAuthorizations } from "#lib/services/approvals/portal-authorizations";
@@ -27,10 +27,6 @@ export const metadata: Metadata = { title: "Approvals" };
 
 const pageSize = 20;
 const path = "/portal/authorizations";
-
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
 
 interface FilterFormProps {
   readonly status: AuthorizationStatus | undefined;
@@ -57,7 +53,7 @@ function FilterForm({ status, text }: FilterFormProps) {
   );
 }
 
-async function AuthorizationsPage({ searchParams }: PageProps) {
+async function AuthorizationsPage({ searchParams }: SearchPageProps) {
   const { context, person, app, membership } = await requirePortal(path);
   const given = await searchParams;
   const { q: text, status, cursor } = authorizationFilters.parse(given);

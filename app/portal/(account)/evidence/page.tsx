@@ -8,7 +8,7 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { dayMs } from "#lib/protocol/time/time-words";
-import { requirePortal } from "#lib/server/pages/portal-request";
+import { requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { mayAct } from "#lib/services/accounts/members";
 import { listAgentSlugs } from "#lib/services/attestations/own";
 import { listOpeningLinks } from "#lib/services/packs/opening-links";
@@ -16,14 +16,10 @@ import { makePackLink, revokeLink } from "./actions";
 
 export const metadata: Metadata = { title: "Evidence pack" };
 
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
-
 const periodDays = 30;
 const toDay = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
-export default async function EvidencePage({ searchParams }: PageProps) {
+export default async function EvidencePage({ searchParams }: SearchPageProps) {
   const { context, person, app, membership } = await requirePortal("/portal/evidence");
   const asked = await searchParams;
   const keep = (name: string, otherwise: string) => {

@@ -3,11 +3,10 @@
  * Settings of one person: which emails they get, and their deputy. The form names the organization or the approver, to which
  * the person need not belong.
  */
-import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { deputyForm, endDeputyForm, noticeForm } from "#lib/api/schemas/portal";
 import { dayMs } from "#lib/protocol/time/time-words";
-import { readUser, runUserAction } from "#lib/server/pages/portal-request";
+import { readUser, revalidate, runUserAction } from "#lib/server/pages/portal-request";
 import { getApp } from "#lib/server/singleton";
 import { endDeputy, nameDeputy } from "#lib/services/accounts/approver-groups";
 import { saveNoticeSettings } from "#lib/services/accounts/mails";
@@ -18,7 +17,7 @@ import { readApprovalToken } from "#lib/services/approvals/rows";
 type State = FormState<null>;
 
 export async function saveNotices(_state: State, form: FormData): Promise<State> {
-  const state = await runUserAction(noticeForm, form, async ({ context }, user, input) => {
+  return runUserAction(noticeForm, form, async ({ context }, user, input) => {
     const { organization_id, requests, decisions, reminders, titles } = input;
     const wanted = {
       requests,
@@ -28,32 +27,26 @@ export async function saveNotices(_state: State, form: FormData): Promise<State>
     };
     await saveNoticeSettings(context, user, organization_id, wanted);
     return { message: "Saved.", result: null };
-  });
-  if (state.status === "done") revalidatePath("/portal/inbox");
-  return state;
+  }).then(revalidate("/portal/inbox"));
 }
 
 /** Days of UTC, the last one whole. */
 export async function saveDeputy(_state: State, form: FormData): Promise<State> {
-  const state = await runUserAction(deputyForm, form, async ({ context }, user, input) => {
+  return runUserAction(deputyForm, form, async ({ context }, user, input) => {
     await nameDeputy(context, await requireOwnApprover(context, user, input.approver_id), {
       deputyId: input.deputy_id,
       from: input.from === null ? null : new Date(input.from),
       until: new Date(Date.parse(input.until) + dayMs),
     });
     return { message: "Saved. Owners get an email about it.", result: null };
-  });
-  if (state.status === "done") revalidatePath("/portal/inbox");
-  return state;
+  }).then(revalidate("/portal/inbox"));
 }
 
 export async function removeDeputy(_state: State, form: FormData): Promise<State> {
-  const state = await runUserAction(endDeputyForm, form, async ({ context }, user, input) => {
+  return runUserAction(endDeputyForm, form, async ({ context }, user, input) => {
     await endDeputy(context, await requireOwnApprover(context, user, input.approver_id));
     return { message: "Ended.", result: null };
-  });
-  if (state.status === "done") revalidatePath("/portal/inbox");
-  return state;
+  }).then(revalidate("/portal/inbox"));
 }
 
 export async function look(token: string): Promise<void> {

@@ -17,7 +17,7 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";
 import type { UserPrincipal } from "#lib/api/http/context";
 import { inboxFilters } from "#lib/api/schemas/portal";
-import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { orNotFound, requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { listPossibleDeputies, readDeputy } from "#lib/services/accounts/approver-groups";
 import { listNoticeSettings } from "#lib/services/accounts/mails";
@@ -32,10 +32,6 @@ export const metadata: Metadata = { title: "Inbox" };
 
 const pageSize = 20;
 const path = "/portal/inbox";
-
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
 
 interface PasskeysProps {
   readonly context: Context;
@@ -93,7 +89,7 @@ async function Passkeys({ context, person, names }: PasskeysProps) {
   );
 }
 
-async function InboxPage({ searchParams }: PageProps) {
+async function InboxPage({ searchParams }: SearchPageProps) {
   const { context, person } = await requirePortal(path);
   const given = await searchParams;
   const { show, cursor } = inboxFilters.parse(given);

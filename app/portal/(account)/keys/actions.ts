@@ -1,10 +1,9 @@
 "use server";
 /** Creating, rotating and revoking API keys. */
-import { revalidatePath } from "next/cache";
 import type { CreatedKey } from "#components/portal/keys/key-dialogs";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { createKeyForm, keyForm, limitKeyForm, rotateKeyForm } from "#lib/api/schemas/portal";
-import { runAction } from "#lib/server/pages/portal-request";
+import { revalidate, runAction } from "#lib/server/pages/portal-request";
 import { limitApiKey, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/api-keys";
 
 type KeyState = FormState<{ text: string }>;
@@ -13,7 +12,7 @@ export async function createKey(
   _state: FormState<CreatedKey>,
   form: FormData,
 ): Promise<FormState<CreatedKey>> {
-  const state = await runAction("operate", createKeyForm, form, async ({ context, person }, input) => {
+  return runAction("operate", createKeyForm, form, async ({ context, person }, input) => {
     const days = input.lifetime_days;
     const { text, defaultVisibility } = await makeApiKey(context, person, {
       name: input.name,
@@ -28,9 +27,7 @@ export async function createKey(
       message: attests ? `${created} ${visibility}` : created,
       result: { text, scopes: input.scopes },
     };
-  });
-  if (state.status === "done") revalidatePath("/portal", "layout");
-  return state;
+  }).then(revalidate("/portal", "layout"));
 }
 
 /** The page is not revalidated here: the dialog shows the new key until it is closed. */
@@ -56,10 +53,8 @@ export async function revokeKey(_state: FormState<null>, form: FormData): Promis
 }
 
 export async function limitKey(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  const state = await runAction("limit", limitKeyForm, form, async ({ context, person }, input) => {
+  return runAction("limit", limitKeyForm, form, async ({ context, person }, input) => {
     await limitApiKey(context, person, { keyId: input.key_id, perDay: input.per_day ?? null });
     return { message: input.per_day === undefined ? "Limit removed." : "Limit saved.", result: null };
-  });
-  if (state.status === "done") revalidatePath("/portal/keys");
-  return state;
+  }).then(revalidate("/portal/keys"));
 }

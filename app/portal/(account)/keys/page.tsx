@@ -14,7 +14,7 @@ import { EmptyState } from "#components/ui/empty-state";
 import { cursorId } from "#lib/api/schemas/portal";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { requirePortal } from "#lib/server/pages/portal-request";
+import { requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { mayAct } from "#lib/services/accounts/members";
 import { listAgentSlugs } from "#lib/services/attestations/own";
 import { listApiKeys } from "#lib/services/keys/api-keys";
@@ -28,11 +28,7 @@ const pageSize = 20;
 /** No other organization has a name that ends in 32 random bits. */
 const newSlug = (name: string, random: (length: number) => Uint8Array) => `${name}-${hexEncode(random(4))}`;
 
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
-
-export default async function KeysPage({ searchParams }: PageProps) {
+export default async function KeysPage({ searchParams }: SearchPageProps) {
   const { context, person, app, membership } = await requirePortal("/portal/keys");
   const cursor = cursorId.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: pageSize });

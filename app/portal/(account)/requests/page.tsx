@@ -12,7 +12,7 @@ import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { cursorText, requestFilters } from "#lib/api/schemas/portal";
 import { formatCount } from "#lib/protocol/text/display-text";
-import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { orNotFound, requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { describeRequestLog, listRequests } from "#lib/services/portal/overview";
 
@@ -21,11 +21,7 @@ export const metadata: Metadata = { title: "API log" };
 const pageSize = 50;
 const path = "/portal/requests";
 
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
-
-async function RequestsPage({ searchParams }: PageProps) {
+async function RequestsPage({ searchParams }: SearchPageProps) {
   const { context, person } = await requirePortal(path);
   const query = await searchParams;
   const filters = requestFilters.parse(query);

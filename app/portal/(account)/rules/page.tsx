@@ -15,7 +15,7 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { type RulesResponse, readRulesQuery, type SimulateResponse } from "#lib/api/schemas/rules";
-import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { orNotFound, requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
 import { listUnfinished } from "#lib/services/approvals/portal-authorizations";
@@ -24,10 +24,6 @@ import { listMembers } from "#lib/services/portal/organization";
 import { cancelRequest, changeRules, confirmChange, dropChange, takeBack } from "./actions";
 
 export const metadata: Metadata = { title: "Rules" };
-
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
 
 interface ProposalProps {
   readonly rules: RulesResponse;
@@ -85,7 +81,7 @@ function Proposal({ rules, warnings, isAuthor, isOnlyOwner }: ProposalProps) {
   );
 }
 
-async function RulesPage({ searchParams }: PageProps) {
+async function RulesPage({ searchParams }: SearchPageProps) {
   const { context, person, membership } = await requirePortal("/portal/rules");
   const { sort, ...given } = await searchParams;
   const isSorted = sort === "amount";

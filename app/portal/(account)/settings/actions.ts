@@ -1,6 +1,5 @@
 "use server";
 /** The organization's settings, its members, and its end. */
-import { revalidatePath } from "next/cache";
 import { redirect } from "next/navigation";
 import type { FormState } from "#lib/api/schemas/form-state";
 import {
@@ -17,7 +16,7 @@ import {
   secondFactorForm,
   stepForm,
 } from "#lib/api/schemas/portal";
-import { limitMails, runAction } from "#lib/server/pages/portal-request";
+import { limitMails, revalidate, runAction } from "#lib/server/pages/portal-request";
 import { inviteMember, withdrawInvitation } from "#lib/services/accounts/invitations";
 import * as providerGroups from "#lib/services/accounts/provider-groups";
 import { sayRetention, setLegalHold, setRetention } from "#lib/services/attestations/erase";
@@ -26,31 +25,24 @@ import { deleteOrganization, updateOrganization } from "#lib/services/portal/org
 
 type State = FormState<null>;
 
-function refresh(state: State): State {
-  if (state.status === "done") revalidatePath("/portal", "layout");
-  return state;
-}
+const refresh = revalidate("/portal", "layout");
 
 export async function saveOrganization(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("settings", organizationForm, form, async ({ context, person }, input) => {
-      const { name, default_public, mark_text: markText = null, mark_color: markColor = null } = input;
-      const defaultPublic = default_public === "public";
-      const pushShowsFacts = input.lock_screen === "facts";
-      await updateOrganization(context, person, { name, defaultPublic, markText, markColor, pushShowsFacts });
-      return { message: "Settings saved.", result: null };
-    }),
-  );
+  return runAction("settings", organizationForm, form, async ({ context, person }, input) => {
+    const { name, default_public, mark_text: markText = null, mark_color: markColor = null } = input;
+    const defaultPublic = default_public === "public";
+    const pushShowsFacts = input.lock_screen === "facts";
+    await updateOrganization(context, person, { name, defaultPublic, markText, markColor, pushShowsFacts });
+    return { message: "Settings saved.", result: null };
+  }).then(refresh);
 }
 
 export async function invite(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("members", inviteForm, form, async ({ context, person }, input) => {
-      await limitMails(input.email);
-      await inviteMember(context, person, input);
-      return { message: `Invitation sent to ${input.email}.`, result: null };
-    }),
-  );
+  return runAction("members", inviteForm, form, async ({ context, person }, input) => {
+    await limitMails(input.email);
+    await inviteMember(context, person, input);
+    return { message: `Invitation sent to ${input.email}.`, result: null };
+  }).then(refresh);
 }
 
 export async function withdraw(_state: State, form: FormData): Promise<State> {
@@ -76,42 +68,33 @@ export async function remove(_state: State, form: FormData): Promise<State> {
 }
 
 export async function saveRetention(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("erase", retentionForm, form, async ({ context, person }, { days = null }) => {
-      return { message: sayRetention(await setRetention(context, person, days)), result: null };
-    }),
-  );
+  return runAction("erase", retentionForm, form, async ({ context, person }, { days = null }) => {
+    return { message: sayRetention(await setRetention(context, person, days)), result: null };
+  }).then(refresh);
 }
 
 export async function beginHold(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("erase", legalHoldForm, form, async ({ context, person }, { reason }) => {
-      await setLegalHold(context, person, reason);
-      return { message: "Legal hold is on. Nothing is erased until an owner ends it.", result: null };
-    }),
-  );
+  return runAction("erase", legalHoldForm, form, async ({ context, person }, { reason }) => {
+    await setLegalHold(context, person, reason);
+    return { message: "Legal hold is on. Nothing is erased until an owner ends it.", result: null };
+  }).then(refresh);
 }
 
 export async function endHold(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("erase", stepForm, form, async ({ context, person }) => {
-      return { message: sayRetention(await setLegalHold(context, person, null)), result: null };
-    }),
-  );
+  return runAction("erase", stepForm, form, async ({ context, person }) => {
+    return { message: sayRetention(await setLegalHold(context, person, null)), result: null };
+  }).then(refresh);
 }
 
 export async function mapGroup(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("members", providerGroupForm, form, async ({ context, person }, input) => {
-      const { name, role = null, group_id: groupId = null } = input;
-      await providerGroups.saveProviderGroup(context, person, { name, role, groupId });
-      return {
-        message:
-          "Saved. It applies to people of your directory at once, and to others when they next sign in.",
-        result: null,
-      };
-    }),
-  );
+  return runAction("members", providerGroupForm, form, async ({ context, person }, input) => {
+    const { name, role = null, group_id: groupId = null } = input;
+    await providerGroups.saveProviderGroup(context, person, { name, role, groupId });
+    return {
+      message: "Saved. It applies to people of your directory at once, and to others when they next sign in.",
+      result: null,
+    };
+  }).then(refresh);
 }
 
 export async function unmapGroup(_state: State, form: FormData): Promise<State> {
@@ -126,12 +109,10 @@ export async function unmapGroup(_state: State, form: FormData): Promise<State> 
 }
 
 export async function saveSecondFactor(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("security", secondFactorForm, form, async ({ context, person }, { factors }) => {
-      await members.setSecondFactor(context, person, factors);
-      return { message: "Saved.", result: null };
-    }),
-  );
+  return runAction("security", secondFactorForm, form, async ({ context, person }, { factors }) => {
+    await members.setSecondFactor(context, person, factors);
+    return { message: "Saved.", result: null };
+  }).then(refresh);
 }
 
 export async function endOrganization(_state: State, form: FormData): Promise<State> {

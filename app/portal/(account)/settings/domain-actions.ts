@@ -5,7 +5,7 @@ import { toActor } from "#lib/api/http/context";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { domainForm, domainIdForm } from "#lib/api/schemas/portal";
 import { AppError } from "#lib/errors";
-import { runAction } from "#lib/server/pages/portal-request";
+import { revalidate, runAction } from "#lib/server/pages/portal-request";
 import * as domains from "#lib/services/accounts/domains";
 import { admitWaiting } from "#lib/services/directory/directory";
 
@@ -14,12 +14,10 @@ type State = FormState<null>;
 const path = "/portal/settings";
 
 export async function addDomain(_state: State, form: FormData): Promise<State> {
-  const state = await runAction("settings", domainForm, form, async ({ context, person }, { domain }) => {
+  return runAction("settings", domainForm, form, async ({ context, person }, { domain }) => {
     await domains.addDomain(context, person, domain);
     return { message: "Domain added. Publish its token, then check it.", result: null };
-  });
-  if (state.status === "done") revalidatePath(path);
-  return state;
+  }).then(revalidate(path));
 }
 
 /** A check that found nothing is no success, though it was made. */

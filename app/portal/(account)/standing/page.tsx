@@ -9,7 +9,7 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { cursorText } from "#lib/api/schemas/portal";
-import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { orNotFound, requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
 import { listStanding } from "#lib/services/approvals/portal-authorizations";
@@ -20,11 +20,7 @@ export const metadata: Metadata = { title: "Standing approvals" };
 const path = "/portal/standing";
 const pageSize = 20;
 
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
-
-async function StandingPage({ searchParams }: PageProps) {
+async function StandingPage({ searchParams }: SearchPageProps) {
   const { context, person, membership } = await requirePortal(path);
   const cursor = cursorText.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await orNotFound(listStanding(context, person, { limit: pageSize, cursor }));

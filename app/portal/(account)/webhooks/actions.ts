@@ -1,25 +1,22 @@
 "use server";
 /** Creating a webhook endpoint, and rotating the callbacks' secret. */
-import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { createWebhookForm } from "#lib/api/schemas/portal";
-import { runAction } from "#lib/server/pages/portal-request";
+import { revalidate, runAction } from "#lib/server/pages/portal-request";
 import { runRotateWebhook } from "#lib/server/pages/shared-actions";
 import { createOwnWebhook } from "#lib/services/webhooks/deliveries";
 
 type SecretState = FormState<{ secret: string }>;
 
 export async function createWebhook(_state: SecretState, form: FormData): Promise<SecretState> {
-  const state = await runAction("operate", createWebhookForm, form, async ({ context, person }, input) => {
+  return runAction("operate", createWebhookForm, form, async ({ context, person }, input) => {
     const { shows_facts, ...wish } = input;
     const made = await createOwnWebhook(context, person, { ...wish, shows_facts: shows_facts === "on" });
     // A chat verifies nothing, so its endpoint's secret is of no use.
     return made.format === "standard"
       ? { message: "Endpoint created.", result: { secret: made.secret } }
       : { message: "Chat added. Send it a test message.", result: { secret: "" } };
-  });
-  if (state.status === "done") revalidatePath("/portal/webhooks");
-  return state;
+  }).then(revalidate("/portal/webhooks"));
 }
 
 export async function rotateWebhook(_state: SecretState, form: FormData): Promise<SecretState> {

@@ -3,9 +3,8 @@
 import { redirect } from "next/navigation";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { acceptInvitationForm } from "#lib/api/schemas/portal";
-import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/server/pages/portal-request";
-import { endSession } from "#lib/server/pages/session";
-import { runSignInRequest } from "#lib/server/pages/shared-actions";
+import { chooseOrganization, runUserAction } from "#lib/server/pages/portal-request";
+import { runSignInRequest, runSignOut } from "#lib/server/pages/shared-actions";
 import { acceptInvitation } from "#lib/services/accounts/invitations";
 
 type State = FormState<null>;
@@ -24,7 +23,5 @@ export async function accept(_state: State, form: FormData): Promise<State> {
 }
 
 export async function signOut(): Promise<never> {
-  await requireOwnPage();
-  await endSession();
-  redirect("/portal/sign-in");
+  return runSignOut();
 }

@@ -1,6 +1,5 @@
 "use server";
 /** Changing what is registered about an agent, which applies to later attestations only, and stopping it. */
-import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import {
   agentKeyForm,
@@ -10,7 +9,7 @@ import {
   freezeAgentForm,
   unfreezeAgentForm,
 } from "#lib/api/schemas/portal";
-import { runAction } from "#lib/server/pages/portal-request";
+import { revalidate, runAction } from "#lib/server/pages/portal-request";
 import { runTakeBack } from "#lib/server/pages/shared-actions";
 import {
   freezeOwnAgent,
@@ -21,27 +20,20 @@ import {
 
 type State = FormState<null>;
 
-function refresh(state: State): State {
-  if (state.status === "done") revalidatePath("/portal/agents/[slug]", "page");
-  return state;
-}
+const refresh = revalidate("/portal/agents/[slug]", "page");
 
 export async function saveProfile(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("operate", agentProfileForm, form, async ({ context, person }, { slug, profile }) => {
-      await updateOwnAgent(context, person, slug, profile);
-      return { message: "Profile saved.", result: null };
-    }),
-  );
+  return runAction("operate", agentProfileForm, form, async ({ context, person }, { slug, profile }) => {
+    await updateOwnAgent(context, person, slug, profile);
+    return { message: "Profile saved.", result: null };
+  }).then(refresh);
 }
 
 export async function replaceKey(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("operate", agentKeyForm, form, async ({ context, person }, { slug, ...key }) => {
-      await updateOwnAgent(context, person, slug, key);
-      return { message: "Key saved. New attestations are checked against it.", result: null };
-    }),
-  );
+  return runAction("operate", agentKeyForm, form, async ({ context, person }, { slug, ...key }) => {
+    await updateOwnAgent(context, person, slug, key);
+    return { message: "Key saved. New attestations are checked against it.", result: null };
+  }).then(refresh);
 }
 
 export async function removeKey(_state: State, form: FormData): Promise<State> {
@@ -52,12 +44,10 @@ export async function removeKey(_state: State, form: FormData): Promise<State> {
 }
 
 export async function saveTools(_state: State, form: FormData): Promise<State> {
-  return refresh(
-    await runAction("operate", agentToolsForm, form, async ({ context, person }, { slug, tools }) => {
-      const hash = await putOwnTools(context, person, slug, tools);
-      return { message: `Manifest saved. Its hash is ${hash}.`, result: null };
-    }),
-  );
+  return runAction("operate", agentToolsForm, form, async ({ context, person }, { slug, tools }) => {
+    const hash = await putOwnTools(context, person, slug, tools);
+    return { message: `Manifest saved. Its hash is ${hash}.`, result: null };
+  }).then(refresh);
 }
 
 export async function freeze(_state: State, form: FormData): Promise<State> {

@@ -1,23 +1,20 @@
 "use server";
 /** Turning on, and off, that a group's attention is measured, and that requests are planted for it. */
-import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { attentionForm, plantedForm } from "#lib/api/schemas/portal";
-import { runAction } from "#lib/server/pages/portal-request";
+import { revalidate, runAction } from "#lib/server/pages/portal-request";
 import { armPlanted, measureAttention } from "#lib/services/accounts/approver-groups";
 
 export async function measure(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  const state = await runAction("members", attentionForm, form, async ({ context, person }, input) => {
+  return runAction("members", attentionForm, form, async ({ context, person }, input) => {
     const isOn = input.measured === "yes";
     await measureAttention(context, person, { groupId: input.group_id, isOn });
     return { message: isOn ? "Measured from now on." : "No longer measured.", result: null };
-  });
-  if (state.status === "done") revalidatePath("/portal/approvers/attention");
-  return state;
+  }).then(revalidate("/portal/approvers/attention"));
 }
 
 export async function arm(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  const state = await runAction("members", plantedForm, form, async ({ context, person }, input) => {
+  return runAction("members", plantedForm, form, async ({ context, person }, input) => {
     const perMonth = input.per_month;
     await armPlanted(context, person, { groupId: input.group_id, perMonth });
     const message =
@@ -25,7 +22,5 @@ export async function arm(_state: FormState<null>, form: FormData): Promise<Form
         ? "No more are planted."
         : "Saved for the next schedule: one that runs keeps its number. The first begins once people of the group have approved five requests by passkey.";
     return { message, result: null };
-  });
-  if (state.status === "done") revalidatePath("/portal/approvers/attention");
-  return state;
+  }).then(revalidate("/portal/approvers/attention"));
 }

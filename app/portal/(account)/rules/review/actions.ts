@@ -1,9 +1,8 @@
 "use server";
 /** Verdicts about uses that nobody was asked about, and how many are put before people. */
-import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { reviewForm, reviewRatesForm } from "#lib/api/schemas/portal";
-import { runAction } from "#lib/server/pages/portal-request";
+import { revalidate, runAction } from "#lib/server/pages/portal-request";
 import { reviewUse, setReviewRates } from "#lib/services/policies/reviews";
 
 type State = FormState<null>;
@@ -14,12 +13,10 @@ const verdictWords = {
 } as const;
 
 export async function review(_state: State, form: FormData): Promise<State> {
-  const state = await runAction("stop", reviewForm, form, async ({ context, person }, input) => {
+  return runAction("stop", reviewForm, form, async ({ context, person }, input) => {
     await reviewUse(context, person, input.request_id, input.verdict);
     return { message: verdictWords[input.verdict], result: null };
-  });
-  if (state.status === "done") revalidatePath("/portal/rules/review");
-  return state;
+  }).then(revalidate("/portal/rules/review"));
 }
 
 export async function saveRates(_state: State, form: FormData): Promise<State> {

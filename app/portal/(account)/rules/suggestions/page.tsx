@@ -9,7 +9,7 @@ import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { formatCount } from "#lib/protocol/text/display-text";
-import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { orNotFound, requirePortal, type SearchPageProps } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
 import { listSuggestions } from "#lib/services/policies/suggestions";
@@ -20,11 +20,7 @@ export const metadata: Metadata = { title: "Suggested rules" };
 
 const path = "/portal/rules/suggestions";
 
-interface PageProps {
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
-}
-
-async function SuggestionsPage({ searchParams }: PageProps) {
+async function SuggestionsPage({ searchParams }: SearchPageProps) {
   const { context, person, membership } = await requirePortal(path);
   const withMoney = (await searchParams)["money"] === "on";
   const { suggestions, decisions, from } = await orNotFound(listSuggestions(context, person, withMoney));

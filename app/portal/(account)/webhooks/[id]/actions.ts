@@ -1,10 +1,9 @@
 "use server";
 /** Changing, testing, rotating and deleting a webhook endpoint, and sending messages again. */
-import { revalidatePath } from "next/cache";
 import { redirect } from "next/navigation";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { editWebhookForm, enableWebhookForm, replayForm, webhookForm } from "#lib/api/schemas/portal";
-import { runAction } from "#lib/server/pages/portal-request";
+import { revalidate, runAction } from "#lib/server/pages/portal-request";
 import { runRotateWebhook } from "#lib/server/pages/shared-actions";
 import {
   deleteOwnWebhook,
@@ -19,23 +18,19 @@ type PlainState = FormState<null>;
 const path = "/portal/webhooks";
 
 export async function editWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
-  const state = await runAction("operate", editWebhookForm, form, async ({ context, person }, input) => {
+  return runAction("operate", editWebhookForm, form, async ({ context, person }, input) => {
     const { webhook_id, url, events, shows_facts } = input;
     await updateOwnWebhook(context, person, webhook_id, { url, events, shows_facts: shows_facts === "on" });
     return { message: "Saved.", result: null };
-  });
-  if (state.status === "done") revalidatePath(path, "layout");
-  return state;
+  }).then(revalidate(path, "layout"));
 }
 
 export async function enableWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
-  const state = await runAction("operate", enableWebhookForm, form, async ({ context, person }, input) => {
+  return runAction("operate", enableWebhookForm, form, async ({ context, person }, input) => {
     const enabled = input.enabled === "true";
     await updateOwnWebhook(context, person, input.webhook_id, { enabled });
     return { message: enabled ? "Endpoint enabled." : "Endpoint disabled.", result: null };
-  });
-  if (state.status === "done") revalidatePath(path, "layout");
-  return state;
+  }).then(revalidate(path, "layout"));
 }
 
 export async function rotateWebhook(_state: SecretState, form: FormData): Promise<SecretState> {
@@ -52,19 +47,15 @@ export async function deleteWebhook(_state: PlainState, form: FormData): Promise
 }
 
 export async function testWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
-  const state = await runAction("operate", webhookForm, form, async ({ context, person }, input) => {
+  return runAction("operate", webhookForm, form, async ({ context, person }, input) => {
     await testOwnWebhook(context, person, input.webhook_id);
     return { message: "Test message on its way. The result appears in the list.", result: null };
-  });
-  if (state.status === "done") revalidatePath(path, "layout");
-  return state;
+  }).then(revalidate(path, "layout"));
 }
 
 export async function replayDelivery(_state: PlainState, form: FormData): Promise<PlainState> {
-  const state = await runAction("operate", replayForm, form, async ({ context, person }, input) => {
+  return runAction("operate", replayForm, form, async ({ context, person }, input) => {
     await replayOwnDelivery(context, person, input.webhook_id, input.message_id);
     return { message: "On its way again.", result: null };
-  });
-  if (state.status === "done") revalidatePath(path, "layout");
-  return state;
+  }).then(revalidate(path, "layout"));
 }
