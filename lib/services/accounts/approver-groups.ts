@@ -34,7 +34,7 @@ import { AppError, fieldError } from "#lib/errors";
 import { minGroupPeople } from "#lib/protocol/approval/attention";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import { dayMs } from "#lib/protocol/time/time-words";
-import { holdPeople, requireFreeName, storeUnderOwnName } from "./approvers";
+import { holdPeople, isListed, requireFreeName, storeUnderOwnName } from "./approvers";
 import { type AuditEvent, recordAct, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { holdRole, personNotFound } from "./members";
@@ -90,8 +90,7 @@ async function requirePeople(tx: Executor, organizationId: string, ids: string[]
         eq(approvers.organization_id, organizationId),
         inArray(approvers.id, ids),
         isNotNull(approvers.email),
-        isNotNull(approvers.name),
-        ne(approvers.status, "removed"),
+        isListed,
       ),
     );
   if (found.length < new Set(ids).size)
@@ -310,14 +309,7 @@ async function findOwn(tx: Executor, { organizationId, email }: MemberPrincipal)
   const [own] = await tx
     .select({ id: approvers.id, status: approvers.status })
     .from(approvers)
-    .where(
-      and(
-        eq(approvers.organization_id, organizationId),
-        eq(approvers.email, email),
-        isNotNull(approvers.name),
-        ne(approvers.status, "removed"),
-      ),
-    );
+    .where(and(eq(approvers.organization_id, organizationId), eq(approvers.email, email), isListed));
   return own;
 }
 

@@ -132,7 +132,8 @@ export const leaveByLink = (context: AccountsContext, token: string, ip: string)
 const maxApprovers = 100;
 
 const belongsTo = (organizationId: string) => eq(approvers.organization_id, organizationId);
-const isListed = and(isNotNull(approvers.name), ne(approvers.status, "removed"));
+/** Approver or group that no owner has removed. */
+export const isListed = and(isNotNull(approvers.name), ne(approvers.status, "removed"));
 
 /** Holds several people in the order that every transaction takes, before their passkeys and their places in groups. */
 export async function holdPeople(tx: Executor, which: SQL | undefined): Promise<void> {

@@ -425,17 +425,14 @@ export async function readPlanted(context: Context, person: MemberPrincipal): Pr
     const own = ended.filter((one) => one.group === group);
     const sum = (isIt: (outcome: (typeof own)[number]["outcome"]) => boolean) =>
       own.filter(({ outcome }) => isIt(outcome)).reduce((all, { number }) => all + number, 0);
-    const countOutcome = (wanted: "approved" | "changed" | "expired" | "withdrawn") =>
-      sum((one) => one === wanted);
-    const [approved, changed, expired, withdrawn] = [
-      ...[
-        countOutcome("approved"),
-        countOutcome("changed"),
-        countOutcome("expired"),
-        countOutcome("withdrawn"),
-      ],
-    ] as [number, number, number, number];
-    const counts = { caught: sum(isCaught), ended: sum(() => true), approved, changed, expired, withdrawn };
+    const counts = {
+      caught: sum(isCaught),
+      ended: sum(() => true),
+      approved: sum((one) => one === "approved"),
+      changed: sum((one) => one === "changed"),
+      expired: sum((one) => one === "expired"),
+      withdrawn: sum((one) => one === "withdrawn"),
+    };
     return { group, perMonth, counts };
   });
 }

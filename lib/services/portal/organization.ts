@@ -18,6 +18,7 @@ import {
   users,
 } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type MarkColor, organizationTitle } from "#lib/protocol/text/organization-name";
 import { holdPeople } from "#lib/services/accounts/approvers";
 import { recordAct } from "#lib/services/accounts/audit";
@@ -138,41 +139,34 @@ export interface OrganizationWish {
   pushShowsFacts: boolean;
 }
 
-export async function updateOrganization(
+async function update(
   context: Context,
   person: MemberPrincipal,
-  wanted: OrganizationWish,
+  detail: Partial<typeof organizations.$inferInsert> & JsonObject,
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "settings");
-    const { name, defaultPublic, markText, markColor, pushShowsFacts } = wanted;
-    const detail = {
-      name,
-      default_public: defaultPublic,
-      mark_text: markText,
-      mark_color: markColor,
-      push_shows_facts: pushShowsFacts,
-    };
     await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
     await recordAct(context, tx, person, { action: "organization.updated", subject: organizationId, detail });
   });
 }
 
+export const updateOrganization = (context: Context, person: MemberPrincipal, wanted: OrganizationWish) =>
+  update(context, person, {
+    name: wanted.name,
+    default_public: wanted.defaultPublic,
+    mark_text: wanted.markText,
+    mark_color: wanted.markColor,
+    push_shows_facts: wanted.pushShowsFacts,
+  });
+
 /** Names the organization and says who may read its attestations, the first step of a new owner. */
-export async function nameOrganization(
+export const nameOrganization = (
   context: Context,
   person: MemberPrincipal,
   { name, defaultPublic }: Pick<OrganizationWish, "name" | "defaultPublic">,
-): Promise<void> {
-  const { organizationId } = person;
-  await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "settings");
-    const detail = { name, default_public: defaultPublic };
-    await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
-    await recordAct(context, tx, person, { action: "organization.updated", subject: organizationId, detail });
-  });
-}
+) => update(context, person, { name, default_public: defaultPublic });
 
 /**
  * People who no longer belong to any organization. Their sessions are deleted with them. Whom another transaction holds is
