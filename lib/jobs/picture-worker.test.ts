@@ -8,7 +8,7 @@ it("draws a card of the size that links ask for, with nothing but what it is giv
     sentence: "A sentence.",
     subject: "bot: Paid invoice 12 €",
     amount: "12,000.50 EUR",
-    decided: "Approved by: 2 of one group, by passkey",
+    decided: "Approved by: 2 members of a group, by passkey",
     time: "Made between A and B.",
   };
   const png = Buffer.from(await drawCard(card));

@@ -93,9 +93,7 @@ def _describe_people(
     if groups:
         known: Mapping[str, str] = {} if opened is None else opened.groups
         each = [
-            f"{_count(one['count'], 'member')} of {known[one['group']]}"
-            if one["group"] in known
-            else f"{one['count']} of {'another' if at else 'one group'}"
+            f"{_count(one['count'], 'member')} of {known.get(one['group'], 'another' if at else 'a group')}"
             for at, one in enumerate(groups)
         ]
         who = each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"

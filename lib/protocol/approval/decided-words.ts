@@ -53,12 +53,12 @@ export type Decided =
   /** Erased, private or unreadable. */
   | { readonly kind: "hidden" };
 
-/** Number of people in words: "2 members of finance", to the public "2 of one group". `isPack`: "2 of finance". */
+/** Number of people in words: "2 members of finance", to the public "2 members of a group". `isPack`: "2 of finance". */
 export function describeGroups(groups: readonly DecidingGroup[], isPack = false): string {
-  const nameless = (index: number) => (index === 0 ? "one group" : "another");
+  const first = isPack ? "one group" : "a group";
   const each = groups.map(({ name, count }, index) => {
-    const people = name === null || isPack ? count : formatCount(count, "member");
-    return `${people} of ${name ?? nameless(index)}`;
+    const people = isPack ? count : formatCount(count, "member");
+    return `${people} of ${name ?? (index === 0 ? first : "another")}`;
   });
   return each.length < 2 ? each.join("") : `${each.slice(0, -1).join(", ")} and ${each.at(-1)}`;
 }

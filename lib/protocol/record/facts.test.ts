@@ -96,11 +96,13 @@ describe("the facts of a receipt", () => {
   it("say who decided in a pack as packs of version 2 always did", () => {
     const { decided } = factsOfReceipt(attested(backed()), authorization(), names);
     expect(describeDecided(decided, true)).toBe("2 of finance, by passkey");
+    const { decided: toPublic } = factsOfReceipt(attested(backed()), authorization());
+    expect(describeDecided(toPublic, true)).toBe("2 of one group, by passkey");
   });
 
   it("name nobody's ids in public", () => {
     const words = JSON.stringify(listFacts(factsOfReceipt(attested(backed()), authorization())));
-    expect(words).toContain("2 of one group, by passkey");
+    expect(words).toContain("2 members of a group, by passkey");
     for (const id of [finance, ada, bob]) expect(words).not.toContain(id);
   });
 
@@ -213,7 +215,7 @@ describe("who decided, in words", () => {
         ],
       }),
       "Approved by",
-      "2 of one group and 1 of another, by passkey",
+      "2 members of a group and 1 member of another, by passkey",
     ],
     [
       people({
