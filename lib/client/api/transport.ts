@@ -3,7 +3,8 @@
  * reads, claims, and writes under an Idempotency-Key, which the service answers once (docs/wire.md, Idempotency).
  */
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { explainError, readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import { explainError } from "#lib/protocol/text/display-text";
 import { isLoopbackUrl } from "#lib/protocol/text/host";
 import { ApiError, ConnectionError, CountersignError } from "./errors";
 

@@ -12,9 +12,8 @@ import {
   valuedOptions,
 } from "#lib/client/cli/io";
 import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { explainError } from "#lib/protocol/encoding/read-stream";
 import { readCommandLine, single } from "#lib/protocol/text/command-words";
-import { toVisibleText } from "#lib/protocol/text/display-text";
+import { explainError, toVisibleText } from "#lib/protocol/text/display-text";
 import { agents, type DialectName, dialectNames } from "./agents";
 import { tryHook } from "./check";
 import { listUnmatched } from "./dialects";

@@ -13,7 +13,8 @@ import type { Head } from "#lib/log/sequencer/append";
 import { ForkGuardError } from "#lib/log/sequencer/fork-guard";
 import type { Logger } from "#lib/logger";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
-import { explainError, readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import { explainError } from "#lib/protocol/text/display-text";
 import {
   addNoteSignatures,
   encodeSignatureLine,

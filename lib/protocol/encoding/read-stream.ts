@@ -5,15 +5,6 @@ import { concatBytes, hexEncode } from "./bytes";
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
-/** Adds the cause to the message: all that `fetch` says itself is that it failed. */
-export function explainError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { message, code } = (error.cause ?? {}) as { message?: string; code?: string };
-  // A host of several addresses that all refuse has a code alone.
-  const why = message || code;
-  return why ? `${error.message}: ${why}` : error.message;
-}
-
 /**
  * Null as soon as there are more than `maxBytes`; `refuse` then has the rest (default: cancels the stream). Rejects as
  * the stream does.

@@ -226,3 +226,12 @@ export function formatWait(seconds: number): string {
     ? formatCount(Math.ceil(seconds / 60), "minute")
     : formatCount(Math.ceil(seconds / 3_600), "hour");
 }
+
+/** Adds the cause to the message: all that `fetch` says itself is that it failed. */
+export function explainError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, code } = (error.cause ?? {}) as { message?: string; code?: string };
+  // A host of several addresses that all refuse has a code alone.
+  const why = message || code;
+  return why ? `${error.message}: ${why}` : error.message;
+}

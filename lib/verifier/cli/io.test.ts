@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { WorldChainError } from "#lib/protocol/world-id/world-chain-calls";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
-import { type CommandIo, callNode, DeadlineError, fetchBytes, withDeadline } from "./io";
+import { type CommandIo, callNode, DeadlineError, fetchBytes, UnreachableError, withDeadline } from "./io";
 
 /** Answers without end, in chunks of a megabyte; `read` is how many were asked for. */
 function serveEndlessly(status: number) {
@@ -70,6 +70,18 @@ describe("a run's deadline", () => {
     await expect(read()).rejects.toThrow(DeadlineError);
     expect(performance.now() - begun).toBeLessThan(30_000);
   });
+});
+
+it.each([
+  ["connect ECONNREFUSED 127.0.0.1:1", new Error("connect ECONNREFUSED 127.0.0.1:1")],
+  // A host of several addresses.
+  ["ECONNREFUSED", Object.assign(new AggregateError([]), { code: "ECONNREFUSED" })],
+])("a service that can't be reached is named with why: %s", async (why, cause) => {
+  const io = {
+    fetch: () => Promise.reject(new TypeError("fetch failed", { cause })),
+  } as unknown as CommandIo;
+  const said = `https://log.example/checkpoint: could not be fetched (fetch failed: ${why})`;
+  await expect(fetchBytes(io, "https://log.example/checkpoint")).rejects.toThrow(new UnreachableError(said));
 });
 
 describe("an answer without end", () => {

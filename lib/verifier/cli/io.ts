@@ -4,7 +4,7 @@ import { readAtMost, readTextAtMost } from "#lib/protocol/encoding/read-stream";
 import type { ByteSource, ZipTools } from "#lib/protocol/encoding/zip";
 import type { PresentationHeader } from "#lib/protocol/presentation/presentation";
 import { describeWarning, type Warning } from "#lib/protocol/statement/warnings";
-import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
+import { explainError, formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/protocol/world-id/world-chain-calls";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
@@ -112,8 +112,7 @@ async function fetchPatiently(
       });
     } catch (error) {
       requireTime(io);
-      const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-      throw new UnreachableError(`${url}: could not be fetched${cause}`);
+      throw new UnreachableError(`${url}: could not be fetched (${explainError(error)})`);
     }
     const isBusy = response.status === 429 || response.status === 503;
     if (isBusy && tries === maxTries)
