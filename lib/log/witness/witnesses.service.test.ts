@@ -1,4 +1,5 @@
 /** Checkpoints are cosigned by witnesses that check consistency for real, and the log never waits for them. */
+import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -136,6 +137,26 @@ describe("witnesses", () => {
     await new Promise((done) => setTimeout(done, 300));
     await Promise.all(processes.map((one) => one.close()));
     expect(alone.asked()).toBe(1);
+    await alone.close();
+  });
+
+  it("are asked again when the interval is over, however short it is", async () => {
+    const { database, logger, clock, keys } = test.app.context;
+    const alone = await startTestWitness("witness.test/soon", signerOf(21));
+    alone.follow(await keys.logVerifierKey("localhost:3000/log"));
+    const policy = parseWitnessPolicy(`${alone.entry}\npolicy 1`);
+    const rounds = new EventEmitter();
+    const witness = createWitnesses({
+      ...{ database, policy, logger, clock, intervalSeconds: 1, gatherMs: 0, retryMs: 3_600_000 },
+      onCosigned: () => rounds.emit("cosigned"),
+    });
+    for (let round = 0; round < 2; round += 1) {
+      const cosigned = once(rounds, "cosigned");
+      witness.schedule();
+      await cosigned;
+    }
+    await witness.close();
+    expect(alone.asked()).toBe(2);
     await alone.close();
   });
 

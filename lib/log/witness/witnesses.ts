@@ -208,20 +208,21 @@ function createRounds(options: Options, witness: Witness) {
   let isClosed = false;
 
   async function run(): Promise<void> {
-    let isRetryNeeded = false;
+    let pauseMs: number | null = null;
     try {
       const result = await runRound(options, witness, false);
-      isRetryNeeded = result !== "cosigned";
+      if (result === "later") pauseMs = Math.min(retryMs, 1_000 * options.intervalSeconds);
+      else if (result !== "cosigned") pauseMs = retryMs;
       if (result === "cosigned") options.onCosigned();
       if (typeof result === "object")
         logger.error({ problem: result.forked }, "a witness contradicts the log");
     } catch (error) {
-      isRetryNeeded = true;
+      pauseMs = retryMs;
       logger.warn({ err: error, witness: witness.name }, "a witness could not be asked");
     }
     running = null;
     if (isDirty) startAfter(gatherMs);
-    else if (isRetryNeeded) startAfter(retryMs);
+    else if (pauseMs !== null) startAfter(pauseMs);
   }
 
   function startAfter(delayMs: number): void {
