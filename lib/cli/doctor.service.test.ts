@@ -155,6 +155,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     const right = texts(findings, "ok").join("\n");
     for (const line of [
       "settings: links lead to https://countersign.example",
+      "settings: 1 witness, of which 1 must cosign",
       "database: all migrations are applied",
       "clock: this machine's clock and the database's differ by 0 ms",
       "keys: the attestation key",

@@ -114,7 +114,10 @@ export function examineAddress(env: Env, { ok, warning, fault }: Area): void {
 function examineTrust(env: Env, { ok, warning }: Area): void {
   if (env.WITNESSES === undefined)
     warning("no witness cosigns the log, so a split view would go unnoticed", "Set WITNESSES.");
-  else ok(`${env.WITNESSES.witnesses.length} witnesses, of which ${env.WITNESSES.threshold} must cosign`);
+  else
+    ok(
+      `${formatCount(env.WITNESSES.witnesses.length, "witness", "witnesses")}, of which ${env.WITNESSES.threshold} must cosign`,
+    );
   if (env.TSA_URLS.length === 0)
     warning("no time-stamp authority stamps the log", "Set TSA_URLS and TSA_CERTIFICATES.");
   const isStaging = env.worldId === "portal" && env.WORLD_ENVIRONMENT === "staging";

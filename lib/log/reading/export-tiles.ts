@@ -15,6 +15,7 @@ import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
 import type { Logger } from "#lib/logger";
 import { bytesEqual, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { type Checkpoint, type VerifierKey, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { decodeEntryBundle, pathOfLog } from "#lib/protocol/tlog/log-leaf";
 import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
@@ -144,7 +145,7 @@ async function readExported(executor: Executor, log: Log, store: ObjectStore, si
   if (exported > size && log.closed_at !== null) return exported;
   if (exported > size)
     throw new Error(
-      `${store.name} holds ${exported} entries of ${log.origin}, but the checkpoint to export has ${size}. The database may be an older copy.`,
+      `${store.name} holds ${formatCount(exported, "entry", "entries")} of ${log.origin}, but the checkpoint to export has ${size}. The database may be an older copy.`,
     );
   if (!(await hasRoot(executor, log, verdict.checkpoint)))
     throw new Error(
