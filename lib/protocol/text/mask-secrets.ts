@@ -3,6 +3,8 @@
  * never masked, and no hash covers a masked text. A guess: a secret of another form stays.
  */
 
+import { hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+
 /** Shown for the secret, whatever its length. */
 const mask = "•••";
 
@@ -18,10 +20,24 @@ const inAddress = /(\b\w+:\/\/[^\s/:@]+:)[^\s/@]+(?=@)/g;
 /** 32 characters or more of letters and digits without a word in them: keys in hex and Base64. */
 const opaque = /(?<![\w/.-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[A-Za-z0-9+/_=-]{32,}(?![\w/.-])/g;
 
+/** Addresses that people pay to, of a form that no key has: Ethereum's and SegWit's. */
+const payee = /^(?:0x[\da-fA-F]{40}|(?:bc|tb|ltc|addr)1[ac-hj-np-z02-9]{38,100})$/;
+const base58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+/** Older addresses of Bitcoin and its kin: 21 bytes and their checksum, where a private key has 33 or more. */
+function isBase58Address(text: string): boolean {
+  if (!/^[1-9A-HJ-NP-Za-km-z]{32,35}$/.test(text)) return false;
+  const number = [...text].reduce((sum, sign) => sum * 58n + BigInt(base58.indexOf(sign)), 0n);
+  const hex = number.toString(16).padStart(50, "0");
+  return (
+    hex.length === 50 && hexEncode(sha256(sha256(hexDecode(hex.slice(0, 42))))).startsWith(hex.slice(42))
+  );
+}
+
 export const maskSecrets = (text: string): string =>
   text
     .replace(inAddress, `$1${mask}`)
     .replace(named, mask)
     .replace(bearer, `$1 ${mask}`)
     .replace(assigned, `$1$2${mask}`)
-    .replace(opaque, mask);
+    .replace(opaque, (text) => (payee.test(text) || isBase58Address(text) ? text : mask));
