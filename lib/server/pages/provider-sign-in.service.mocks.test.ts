@@ -2,6 +2,9 @@
  * Guarantee: the company's provider, a real one here, signs in whom it vouches for and nobody else: no unverified address, no
  * account of another person's address, no role by a groups claim, and no way around it by email where it is enforced.
  */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { Role } from "#lib/api/schemas/key-choices";
@@ -67,6 +70,36 @@ async function signIn({ sub, ...claims }: Record<string, unknown>, { cookie = ""
   const ended = await completeProviderSignIn(new Request(back, { headers }));
   const session = /authjs\.session-token=[^;]+/.exec(readCookies(ended))?.[0] ?? null;
   return { location: ended.headers.get("location") ?? "", session, bound, back };
+}
+
+/** A provider of keys alone, each of which has a place of its own. */
+async function startMovingKeys() {
+  const pairs = { old: await generateKeyPair("ES256"), new: await generateKeyPair("ES256") };
+  const server = createServer(async ({ url }, response) => {
+    const jwk = { ...(await exportJWK(pairs[state.place].publicKey)), kid: state.place, alg: "ES256" };
+    const answers: Record<string, object> = {
+      "/.well-known/openid-configuration": { jwks_uri: `${state.issuer}/${state.place}` },
+      [`/${state.place}`]: { keys: [jwk] },
+    };
+    const answer = answers[url ?? ""];
+    response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(answer ?? {}));
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const state = {
+    place: "old" as keyof typeof pairs,
+    issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    logOut: () =>
+      new SignJWT({
+        ...{ iss: state.issuer, aud: client.id, sub: "ada", jti: `${Math.random()}` },
+        ...{ iat: Math.floor(Date.now() / 1_000) },
+        events: { "http://schemas.openid.net/event/backchannel-logout": {} },
+      })
+        .setProtectedHeader({ alg: "ES256", kid: state.place })
+        .sign(pairs[state.place].privateKey),
+    close: () => new Promise<void>((done) => void server.close(() => done()).closeAllConnections()),
+  };
+  return state;
 }
 
 const person = (name: string, more: object = {}) => ({
@@ -297,6 +330,34 @@ describe("sign-in with a provider", () => {
       expect((await send(await provider.logOut("never-here"))).status).toBe(200);
     });
 
+    it("ends no session that began after it, if its token is sent again", async () => {
+      await signIn(person("ada", { sub: `ada-${domain}` }));
+      const token = await provider.logOut(`ada-${domain}`);
+      expect((await send(token)).status).toBe(200);
+      await signIn(person("ada", { sub: `ada-${domain}` }));
+      expect((await send(token)).status).toBe(200);
+      expect(await sessionsOf(`ada@${domain}`)).toBe(1);
+      expect((await send(await provider.logOut(`ada-${domain}`))).status).toBe(200);
+      expect(await sessionsOf(`ada@${domain}`)).toBe(0);
+    });
+
+    it("finds the provider's keys again when they have moved", async () => {
+      const { env } = test.app;
+      const first = env.OIDC_ISSUER;
+      const moving = await startMovingKeys();
+      env.OIDC_ISSUER = moving.issuer;
+      try {
+        expect((await send(await moving.logOut())).status).toBe(200);
+        moving.place = "new";
+        vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31_000 });
+        expect((await send(await moving.logOut())).status, "another key elsewhere").toBe(200);
+      } finally {
+        vi.useRealTimers();
+        env.OIDC_ISSUER = first;
+        await moving.close();
+      }
+    });
+
     it("refuses what the provider didn't sign for a logout here", async () => {
       await signIn(person("ada", { sub: `ada-${domain}` }));
       const token = await provider.logOut(`ada-${domain}`);
@@ -317,6 +378,7 @@ describe("sign-in with a provider", () => {
         { events: undefined },
         { events: { "https://schemas.openid.net/secevent/risc/event-type/account-enabled": {} } },
         { jti: undefined },
+        { jti: 5 },
         { sub: undefined },
         { nonce: "n" },
         { aud: "another" },

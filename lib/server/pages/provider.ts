@@ -6,6 +6,7 @@ import { readBytes } from "#lib/api/http/pipeline";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { App } from "#lib/server/singleton";
 import {
+  type LogoutToken,
   PROVIDER_ID,
   readProviderAddress,
   refuseProvider,
@@ -67,16 +68,18 @@ export function listSignInWays({ OIDC_ISSUER, OIDC_ENFORCED }: App["env"]): "ema
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout";
 /** Algorithms that a provider signs with; a shared secret or none is no signature of its own. */
 const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
-const keySets = new Map<string, ReturnType<typeof createRemoteJWKSet>>();
+/** Times that jose keeps keys, and waits before it asks again for one that it doesn't know. */
+const [keptMs, cooldownMs] = [10 * 60_000, 30_000];
+const keySets = new Map<string, { keys: ReturnType<typeof createRemoteJWKSet>; readAtMs: number }>();
 
-async function findKeys(issuer: string) {
+async function findKeys(issuer: string, maxAgeMs: number) {
   const known = keySets.get(issuer);
-  if (known !== undefined) return known;
+  if (known !== undefined && Date.now() - known.readAtMs < maxAgeMs) return known.keys;
   const at = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const answer = await fetch(at, { signal: AbortSignal.timeout(timeoutMs) });
   const { jwks_uri: uri } = (await answer.json()) as { jwks_uri?: unknown };
   const keys = createRemoteJWKSet(new URL(String(uri)), { timeoutDuration: timeoutMs });
-  keySets.set(issuer, keys);
+  keySets.set(issuer, { keys, readAtMs: Date.now() });
   return keys;
 }
 
@@ -87,7 +90,13 @@ const keyFrom =
   (issuer: string): JWTVerifyGetKey =>
   async (header, token) => {
     try {
-      return await (await findKeys(issuer))(header, token);
+      const keys = await findKeys(issuer, keptMs);
+      return await keys(header, token).catch(async (error: unknown) => {
+        // The provider may have moved its keys.
+        const moved = await findKeys(issuer, cooldownMs);
+        if (moved === keys) throw error;
+        return moved(header, token);
+      });
     } catch (error) {
       const isOfToken = [
         errors.JWKSNoMatchingKey,
@@ -99,11 +108,14 @@ const keyFrom =
   };
 
 /** Section 2.6 of the specification, in its order; a text says what is wrong. */
-function judgeLogout({ sub, events, nonce }: JWTPayload): { sub: string } | string {
+function judgeLogout({ sub, events, nonce, jti }: JWTPayload): LogoutToken | string {
   if (typeof events !== "object" || events === null || !(logoutEvent in events))
     return "the token is not for a logout";
   if (nonce !== undefined) return "a logout token must have no nonce";
-  return typeof sub === "string" ? { sub } : "the token names no sub, and sessions are not known by sid here";
+  if (typeof jti !== "string") return "the token has no jti";
+  return typeof sub === "string"
+    ? { sub, jti }
+    : "the token names no sub, and sessions are not known by sid here";
 }
 
 /** The subject of a verified logout token, or why there is none; null if the provider's keys can't be read now. */
@@ -111,7 +123,7 @@ export async function readLogoutToken(
   request: Request,
   issuer: string,
   audience: string,
-): Promise<{ sub: string } | string | null> {
+): Promise<LogoutToken | string | null> {
   const form = new URLSearchParams(utf8Decode(await readBytes(request)));
   const token = form.get("logout_token");
   if (token === null) return "logout_token is missing";

@@ -28,11 +28,11 @@ import {
 import { requestAddress } from "#lib/server/next/node-http";
 import { type App, getApp } from "#lib/server/singleton";
 import { signInMail, signUpClosedMail } from "#lib/services/accounts/mails";
-import { endSessions, isOnlyApprover, recordSignIn } from "#lib/services/accounts/members";
+import { isOnlyApprover, recordSignIn } from "#lib/services/accounts/members";
 import { maySignIn } from "#lib/services/accounts/organizations";
 import { applyProviderGroups, readGroups } from "#lib/services/accounts/provider-groups";
 import {
-  findLinkedUser,
+  endSessionsOnce,
   findOwnByDomain,
   isOperatorToken,
   joinByDomain,
@@ -402,9 +402,7 @@ export async function endProviderSessions(request: Request): Promise<Response> {
   if (token === null) return badLogout("the provider's keys can't be read now; send it again", 503);
   if (typeof token !== "object")
     return (await limiter.consume(policy, client)).allowed ? badLogout(token) : badLogout(tooMany, 429);
-  const userId = await findLinkedUser(context.database.db, issuer, token.sub);
-  // People who never signed in here have no sessions to end.
-  if (userId !== null) await endSessions(context, userId);
+  await endSessionsOnce(context, issuer, token);
   return new Response(null, { status: 200, headers: { "cache-control": "no-store" } });
 }
 

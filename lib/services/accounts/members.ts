@@ -195,17 +195,20 @@ export async function recordSignIn(
 }
 
 /** Because the provider, or whoever runs its directory, says so. */
-export async function endSessions(context: AccountsContext, userId: string): Promise<void> {
-  const { db } = context.database;
-  const ended = await db
+export async function endSessions(
+  context: AccountsContext,
+  executor: Executor,
+  userId: string,
+): Promise<void> {
+  const ended = await executor
     .delete(sessions)
     .where(eq(sessions.userId, userId))
     .returning({ userId: sessions.userId });
   if (ended.length === 0) return;
-  const [user] = await db.select({ email: users.email }).from(users).where(eq(users.id, userId));
+  const [user] = await executor.select({ email: users.email }).from(users).where(eq(users.id, userId));
   const actor: Actor = { kind: "system", id: "provider", ip: null };
-  for (const { organizationId } of await listMemberships(db, userId))
-    await recordAudit(context, db, {
+  for (const { organizationId } of await listMemberships(executor, userId))
+    await recordAudit(context, executor, {
       organizationId,
       actor,
       action: "session.ended",

@@ -20,7 +20,7 @@ import { base64UrlEncode, hexEncode, sha256, utf8Encode } from "#lib/protocol/en
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { hasRoom } from "./invitations";
-import { listMemberships } from "./members";
+import { endSessions, listMemberships } from "./members";
 import { holdOrCreateUser, isDeactivated, lockOrganization, maySignIn, readDomain } from "./organizations";
 
 export const PROVIDER_ID = "oidc";
@@ -140,11 +140,7 @@ export async function findOwnByDomain(
 }
 
 /** The person of the provider's subject; null if they never signed in here. */
-export async function findLinkedUser(
-  executor: Executor,
-  issuer: string,
-  subject: string,
-): Promise<string | null> {
+async function findLinkedUser(executor: Executor, issuer: string, subject: string): Promise<string | null> {
   const [linked] = await executor
     .select({ userId: accounts.userId })
     .from(accounts)
@@ -152,6 +148,37 @@ export async function findLinkedUser(
       and(eq(accounts.provider, PROVIDER_ID), eq(accounts.providerAccountId, subjectKey(issuer, subject))),
     );
   return linked?.userId ?? null;
+}
+
+export interface LogoutToken {
+  sub: string;
+  jti: string;
+}
+
+/** Longer than a logout token is taken for. */
+const logoutMs = 10 * 60_000;
+
+/** Once for each token: one that is sent again later would end the sessions that began since. */
+export async function endSessionsOnce(
+  context: AccountsContext,
+  issuer: string,
+  { sub, jti }: LogoutToken,
+): Promise<void> {
+  await context.database.db.transaction(async (tx) => {
+    // People who never signed in here have no sessions to end.
+    const userId = await findLinkedUser(tx, issuer, sub);
+    if (userId === null) return;
+    const fresh = await tx
+      .insert(verificationTokens)
+      .values({
+        identifier: "back-channel logout",
+        token: hexEncode(sha256(utf8Encode(subjectKey(issuer, jti)))),
+        expires: new Date(context.clock().getTime() + logoutMs),
+      })
+      .onConflictDoNothing()
+      .returning({ token: verificationTokens.token });
+    if (fresh.length > 0) await endSessions(context, tx, userId);
+  });
 }
 
 /** Joins as a member; groups that an owner has mapped give more afterwards. */
