@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
+import { readableTime } from "#lib/protocol/time/time-words";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import { listInbox, readApprovalView, readDecidable } from "#lib/services/approvals/decision/inbox";
@@ -12,7 +13,7 @@ import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizati
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
-import { enrolApprover } from "#support/enrol";
+import { enrolApprover, mailsTo } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import {
@@ -24,7 +25,7 @@ import {
   saveGroup,
 } from "./approver-groups";
 import { requireOwnApprover } from "./passkeys";
-import { listRosters, readLastRoster } from "./roster";
+import { listRosters, readLastRoster, runRosterRound } from "./roster";
 
 const fromPage = { origin: "http://localhost:3000" };
 const day = 86_400_000;
@@ -176,6 +177,40 @@ describe("a deputy", () => {
     expect((await (await open()).approveAs("Owner")).body.detail).toContain("in another's place");
     await end("Carol");
     await set("Carol", "Dave", "Owner");
+  });
+
+  it("hears of it by mail: when they are named, for another time, and when it ends early", async () => {
+    let known = 0;
+    const hear = async (who: string) => {
+      await runRosterRound(test.app.context);
+      const all = (await mailsTo(test, `${who}@example.com`)).filter(({ subject }) => /deputy/.test(subject));
+      return all.slice(0, all.length - known).map(({ subject, text }) => `${subject}\n${text}`);
+    };
+    const until = Date.now() + day;
+    await name("Dave", "Carol", null, until);
+    known = (await hear("dave")).length;
+    await name("Carol", "Dave", null, until);
+    const named = await hear("dave");
+    expect(named).toEqual([
+      expect.stringMatching(/^You are an approver's deputy on Countersign\n.*\nApprover:\n> Carol\n/s),
+    ]);
+    expect(named[0]).toContain(` to ${readableTime(new Date(until).toISOString())} you decide`);
+    known += 1;
+    await name("Carol", "Dave", null, until + day);
+    expect((await hear("dave")).length, "for another time").toBe(1);
+    known += 1;
+    await name("Carol", "Erin");
+    const ended = expect.stringMatching(/^You are no longer an approver's deputy on Countersign\n/);
+    expect(await hear("dave"), "another in their place").toEqual([ended]);
+    await end("Carol");
+    expect((await hear("erin"))[0]).toEqual(ended);
+    const { context } = test.app;
+    const kept = context.clock;
+    await end("Dave");
+    context.clock = () => new Date(until);
+    known = 1;
+    expect(await hear("carol"), "it was over by then").toEqual([]);
+    context.clock = kept;
   });
 
   it("has a time, and is another enrolled approver of the organization", async () => {

@@ -7,7 +7,8 @@ import { AppError, fieldError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import { type ApproverChange, describeApproverChange } from "#lib/protocol/passkey/roster";
 import { escapeHtml, toUnlinkedText } from "#lib/protocol/text/display-text";
-import { organizationTitleIn } from "#lib/protocol/text/organization-name";
+import { organizationTitle, organizationTitleIn } from "#lib/protocol/text/organization-name";
+import { readableTime } from "#lib/protocol/time/time-words";
 import type { AccountsContext, Mail } from "./context";
 import { holdRole, listMemberships, personNotFound } from "./members";
 
@@ -194,6 +195,30 @@ export function passkeyEventMail(to: string, link: string, event: keyof typeof p
     link,
     foot: [],
   });
+}
+
+/** `time`: null when it has ended. Names are free text of others. */
+export function deputyMail(
+  to: string,
+  link: string,
+  about: { person: string; organization: string | null; time: { from: string; until: string } | null },
+): Mail {
+  const { person, organization, time } = about;
+  const whose = [
+    { whose: "Approver:", words: person },
+    { whose: "Organization:", words: organizationTitle(organization) },
+  ];
+  return time === null
+    ? linkMail(to, "You are no longer an approver's deputy on Countersign", {
+        lead: "You no longer decide an approver's requests in their place. What you decided stays as it is. Your own requests are in your inbox:",
+        link,
+        foot: whose,
+      })
+    : linkMail(to, "You are an approver's deputy on Countersign", {
+        lead: `From ${readableTime(time.from)} to ${readableTime(time.until)} you decide an approver's requests in their place, with your own passkey. They are in your inbox:`,
+        link,
+        foot: [...whose, "If you don't want this, ask them to end it."],
+      });
 }
 
 /** Written to every owner, so that nobody becomes an approver unseen. */

@@ -4,7 +4,7 @@
  * transaction of the sequencer, under the log's head lock: heads of an organization have no gap and no fork. A change
  * whose process died is found by its mark.
  */
-import { and, desc, eq, isNull, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, isNull, sql } from "drizzle-orm";
 import type { RosterResponse } from "#lib/api/schemas/rosters";
 import { type Executor, queryRows } from "#lib/db/client";
 import {
@@ -53,7 +53,7 @@ import {
   rosterHash,
 } from "#lib/protocol/passkey/roster";
 import type { AccountsContext } from "./context";
-import { mailOwners, rosterMail } from "./mails";
+import { deputyMail, mailOwners, rosterMail } from "./mails";
 
 /* Roster of this moment, as entries, and its difference from the roster before. */
 
@@ -255,23 +255,32 @@ function describeChanges(before: RosterState | null, now: ReadState): ApproverCh
 const isOwn = ({ deputy_for }: RosterEntry) => deputy_for === undefined;
 
 /** Lists a deputy with several passkeys once; another time is another deputyship. */
-function describeDeputies(before: RosterState | null, now: RosterState): [string, ApproverChange][] {
+function compareDeputies(before: RosterState | null, now: RosterState) {
   const listDeputies = (state: RosterState | null) =>
     new Map(
       (state?.entries ?? []).flatMap(({ approver_id, deputy_for }) => {
         if (deputy_for === undefined) return [];
         const person = state?.details.people[deputy_for.approver_id] ?? "";
         const deputy = state?.details.people[approver_id] ?? "";
-        const { from, until } = deputy_for;
         const name = canonicalJson(["deputy", approver_id, { ...deputy_for }]);
-        return [[name, { person, deputy, from, until }] as const];
+        const ids = `${approver_id} ${deputy_for.approver_id}`;
+        return [[name, { ids, deputyId: approver_id, person, deputy, ...deputy_for }] as const];
       }),
     );
   const [old, current] = [listDeputies(before), listDeputies(now)];
-  const named = [...current].filter(([name]) => !old.has(name));
-  const ended = [...old].filter(([name]) => !current.has(name));
+  return {
+    named: [...current].filter(([name]) => !old.has(name)),
+    ended: [...old].filter(([name]) => !current.has(name)),
+  };
+}
+
+function describeDeputies(before: RosterState | null, now: RosterState): [string, ApproverChange][] {
+  const { named, ended } = compareDeputies(before, now);
   return [
-    ...named.map(([name, one]): [string, ApproverChange] => [name, { kind: "deputy_named", ...one }]),
+    ...named.map(([name, { person, deputy, from, until }]): [string, ApproverChange] => [
+      name,
+      { kind: "deputy_named", person, deputy, from, until },
+    ]),
     ...ended.map(([name, { person, deputy }]): [string, ApproverChange] => [
       name,
       { kind: "deputy_ended", person, deputy },
@@ -491,6 +500,42 @@ const readDueMails = (context: AccountsContext) =>
       ORDER BY mail_due_at LIMIT ${atOnce}`,
   );
 
+/** Mails who has become a deputy, and who is one no longer before the time that they were told. */
+async function mailDeputies(context: AccountsContext, organizationId: string, number: number) {
+  const { db } = context.database;
+  const rows = await db
+    .select({ entries: rosters.entries, details: rosters.details })
+    .from(rosters)
+    .where(and(eq(rosters.organization_id, organizationId), inArray(rosters.number, [number - 1, number])))
+    .orderBy(desc(rosters.number));
+  const [now, before = null] = rows.map(({ entries, details }) => ({
+    entries: JSON.parse(entries) as RosterEntry[],
+    details: JSON.parse(details) as RosterDetails,
+  }));
+  if (now === undefined) return;
+  const { named, ended } = compareDeputies(before, now);
+  const nowMs = context.clock().getTime();
+  const isNamed = (ids: string) => named.some(([, one]) => one.ids === ids);
+  const isEarly = ({ ids, until }: { ids: string; until: string }) =>
+    Date.parse(until) > nowMs && !isNamed(ids);
+  const told = [...named, ...ended.filter(([, one]) => isEarly(one))].map(([, one]) => one);
+  for (const { ids, deputyId, person, from, until } of told) {
+    const [deputy] = await db
+      .select({ email: approvers.email, organization: organizations.name })
+      .from(approvers)
+      .innerJoin(organizations, eq(organizations.id, approvers.organization_id))
+      .where(and(eq(approvers.id, deputyId), eq(approvers.status, "confirmed")));
+    if (!deputy || deputy.email === null) continue;
+    const link = `${context.settings.baseUrl}/portal/inbox`;
+    const time = isNamed(ids) ? { from, until } : null;
+    await context.mailer
+      .send(deputyMail(deputy.email, link, { person, organization: deputy.organization, time }))
+      .catch((error: unknown) => {
+        context.logger.warn({ err: error }, "a mail to a deputy could not be sent");
+      });
+  }
+}
+
 /** Mails every owner; if no mail goes out at all, all of it is retried. */
 async function sendRosterMails(context: AccountsContext, { organization_id, number, changes }: Due) {
   const link = `${context.settings.baseUrl}/portal/approvers`;
@@ -500,6 +545,7 @@ async function sendRosterMails(context: AccountsContext, { organization_id, numb
       rosterMail(to, link, number, list),
     );
     if (sent === 0 && failed > 0) return;
+    await mailDeputies(context, organization_id, number);
   }
   await context.database.db.execute(
     sql`UPDATE rosters SET mail_due_at = NULL WHERE organization_id = ${organization_id}::uuid AND number = ${number}`,

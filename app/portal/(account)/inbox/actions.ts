@@ -38,14 +38,14 @@ export async function saveDeputy(_state: State, form: FormData): Promise<State> 
       from: input.from === null ? null : new Date(input.from),
       until: new Date(Date.parse(input.until) + dayMs),
     });
-    return { message: "Saved. Owners get an email about it.", result: null };
+    return { message: "Saved. Your deputy and the owners get an email about it.", result: null };
   }).then(revalidate("/portal/inbox"));
 }
 
 export async function removeDeputy(_state: State, form: FormData): Promise<State> {
   return runUserAction(endDeputyForm, form, async ({ context }, user, input) => {
     await endDeputy(context, await requireOwnApprover(context, user, input.approver_id));
-    return { message: "Ended.", result: null };
+    return { message: "Ended. Your deputy and the owners get an email about it.", result: null };
   }).then(revalidate("/portal/inbox"));
 }
 
