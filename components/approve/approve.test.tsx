@@ -514,14 +514,23 @@ describe("blocks", () => {
     for (const label of ["1 of 2: Old string", "1 of 2: New string, replace_all true", "2 of 2: New text"])
       expect(html).toContain(label);
     expect(html).not.toMatch(/marked here|Cut|under Details/);
-    expect(details).toMatch(/replace.all/i);
+    expect(details, "each text once").toBe("");
     const [spaces = ""] = draw([{ old_string: "   \nb", new_string: "   " }]);
     expect(spaces.match(/⟨U\+0020⟩ × 3/g)).toHaveLength(2);
-    const [several = ""] = draw(Array.from({ length: 5 }, () => edit));
+    const [several = "", all = ""] = draw(Array.from({ length: 5 }, () => edit));
+    expect(all.match(/pay\(2\)/g)).toHaveLength(5);
     expect(several.match(/<ins>/g)).toHaveLength(3);
     expect(several.match(/And 2 more edits\. All of it is under Details\./g)).toHaveLength(1);
-    const [long = ""] = draw([{ ...edit, new_string: `pay(2)\n${"x\n".repeat(20)}` }]);
+    const [long = "", whole = ""] = draw([{ ...edit, new_string: `pay(2)\n${"x\n".repeat(20)}` }]);
+    expect(whole).toContain("x\nx");
     expect(long.match(/Cut, with \d+ more changed lines\. All of it/g)).toHaveLength(1);
+    const context = { file_path: "a", edits: JSON.stringify([edit]) };
+    const request = { ...makeView().request, action: "Use the tool Edit", tool: "Edit" };
+    const parts = listShown({ request, context }).map(({ id }) => id);
+    expect(
+      parts.filter((id) => id.startsWith("context edits")),
+      "each has to be seen",
+    ).toEqual(["context edits 0 removed", "context edits 0 added"]);
     const odd = [
       [{ ...edit, before: "pay(3)" }],
       [edit, { ...edit, content: "audit()" }],

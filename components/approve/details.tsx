@@ -192,8 +192,13 @@ function showChange(change: ChangedText, details: readonly Detail[]): Detail[] {
 /** So many edits of a list are shown; the list is whole below. */
 const maxEdits = 3;
 
-function showEdits({ id, name, label }: Detail, text: string): Detail[] {
+/** The last one has the list's name: the list isn't shown again below if each of its texts is whole here. */
+function showEdits({ id, name, label, value: part }: Detail, text: string): Detail[] {
   const edits = listEdits(name, text) ?? [];
+  const isWhole =
+    text === part &&
+    edits.length <= maxEdits &&
+    edits.every(({ before, after }) => isShort(before[1]) && isShort(after[1]));
   const marked = edits.map(({ before, after, others }, i) => {
     const { removed, added } = markChanges(before[1], after[1]);
     const place = edits.length === 1 ? label : `${label} ${i + 1} of ${edits.length}`;
@@ -208,6 +213,7 @@ function showEdits({ id, name, label }: Detail, text: string): Detail[] {
         look: "run" as const,
       };
       const changes = { kind, ...marks };
+      if (isWhole) return { ...detail, changes };
       if (isShort(value)) return { ...detail, excerpt: value, changes, isListed: true };
       const { end, ...cut } = cutChange(value, changes, true);
       return { ...detail, ...cut, moreChanges: countBehind(changes, end) };
@@ -217,8 +223,9 @@ function showEdits({ id, name, label }: Detail, text: string): Detail[] {
   const more = edits.length - maxEdits;
   const shown = marked.slice(0, maxEdits).flat();
   const last = shown.pop();
-  if (last === undefined || more <= 0) return marked.flat();
-  return [...shown, { ...last, moreEdits: more }];
+  if (last === undefined) return [];
+  if (isWhole) return [...shown, { ...last, name }];
+  return [...shown, more > 0 ? { ...last, moreEdits: more } : last];
 }
 
 /**
