@@ -149,6 +149,12 @@ test("asks for a passkey before what owners change, once an owner has confirmed 
   await expect(form.getByText("Saved.")).toBeVisible();
   await page.reload();
   await expect(form.getByLabel("Everything that owners change")).toBeChecked();
+  await page.setViewportSize({ width: 390, height: 844 });
+  const tops = ["Confirm with a passkey", "Find…", "Sign out"].map(async (name) => {
+    const box = await page.getByRole("button", { name }).boundingBox();
+    return box?.y;
+  });
+  expect(new Set(await Promise.all(tops)).size, "one line on a phone").toBe(1);
 });
 
 test("notifies a device: one tap adds it, a message shows what was sent, and offline it shows nothing old", async ({

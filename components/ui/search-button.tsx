@@ -6,11 +6,13 @@ import { buttonClass } from "./button-style";
 import { useIsReady } from "./use-is-ready";
 
 interface SearchButtonProps {
+  /** Leaves room for other buttons of the same line. */
+  readonly isIconOnPhones?: boolean;
   /** The dialog, made when it is first opened. */
   readonly children: (isOpen: boolean, onOpenChange: (open: boolean) => void) => ReactNode;
 }
 
-export function SearchButton({ children }: SearchButtonProps) {
+export function SearchButton({ children, isIconOnPhones = false }: SearchButtonProps) {
   const isReady = useIsReady();
   const [isLoaded, setLoaded] = useState(false);
   const [isOpen, setOpen] = useState(false);
@@ -40,7 +42,7 @@ export function SearchButton({ children }: SearchButtonProps) {
         className={buttonClass("secondary", "small")}
       >
         <MagnifyingGlassIcon aria-hidden="true" className="size-4" />
-        Find…
+        <span className={isIconOnPhones ? "max-sm:sr-only" : undefined}>Find…</span>
         <span aria-hidden="true" className="font-normal text-muted max-sm:hidden">
           Ctrl K
         </span>

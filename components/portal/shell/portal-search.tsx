@@ -9,7 +9,7 @@ const PortalSearchDialog = lazy(async () => ({
 
 export function PortalSearch({ organizationId }: { readonly organizationId: string }) {
   return (
-    <SearchButton>
+    <SearchButton isIconOnPhones>
       {(isOpen, onOpenChange) => (
         <PortalSearchDialog organizationId={organizationId} isOpen={isOpen} onOpenChange={onOpenChange} />
       )}
