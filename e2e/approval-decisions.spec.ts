@@ -275,6 +275,9 @@ test("on a phone the decision is in reach, and what was not on the screen is nam
   await expect(bar.getByText(/\d+ min \d+ s/)).toBeVisible();
   await expectAccessibleInBothThemes(page);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+  await page.setViewportSize({ width: 320, height: 256 });
+  await expect(bar, "covers nothing where it would be half of the screen").toBeHidden();
+  await page.setViewportSize({ width: 320, height: 640 });
   const names = await page.locator("[data-part] dt, [data-part^=context] dt").allInnerTexts();
   expect(names.slice(0, 4)).toEqual(["Amount", "Recipient", "Memo", "Last"]);
 

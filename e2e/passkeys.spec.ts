@@ -155,6 +155,17 @@ test("asks for a passkey before what owners change, once an owner has confirmed 
     return box?.y;
   });
   expect(new Set(await Promise.all(tops)).size, "one line on a phone").toBe(1);
+  await page.emulateMedia({ forcedColors: "active" });
+  const sections = page.getByRole("navigation", { name: "Portal" }).getByRole("link");
+  const lines = await sections.evaluateAll((links) =>
+    links.map((link) => [link.ariaCurrent, getComputedStyle(link).borderBottomColor] as const),
+  );
+  const [current] = lines.filter(([isCurrent]) => isCurrent === "page").map(([, color]) => color);
+  expect(current).toBeDefined();
+  expect(
+    lines.filter(([, color]) => color === current),
+    "one section is marked",
+  ).toHaveLength(1);
 });
 
 test("notifies a device: one tap adds it, a message shows what was sent, and offline it shows nothing old", async ({
@@ -234,7 +245,10 @@ test("notifies a device: one tap adds it, a message shows what was sent, and off
     .poll(() => worker?.evaluate(() => Reflect.get(globalThis, "shown")))
     .toEqual([
       "12,000.50 EUR",
-      { body: "Pay", tag: "a", renotify: true, data: { url: `${baseURL}/verify` } },
+      {
+        ...{ body: "Pay", tag: "a", renotify: true, icon: "/icon-192.png" },
+        data: { url: `${baseURL}/verify` },
+      },
     ]);
   await worker?.evaluate((url) => {
     const tap = new Event("notificationclick");
@@ -247,6 +261,7 @@ test("notifies a device: one tap adds it, a message shows what was sent, and off
   await context.setOffline(true);
   await page.goto("/portal/inbox").catch(() => null);
   await expect(page.getByRole("heading", { name: "You are offline" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Reload" })).toBeVisible();
   await context.setOffline(false);
   await page.goto("/portal/inbox");
   await page.getByRole("button", { name: "Remove Chrome on Linux" }).click();

@@ -7,7 +7,8 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 
 self.addEventListener("push", (event) => {
   const { title, body, url, tag } = event.data.json();
-  event.waitUntil(self.registration.showNotification(title, { body, tag, renotify: true, data: { url } }));
+  const shown = { body, tag, renotify: true, icon: "/icon-192.png", data: { url } };
+  event.waitUntil(self.registration.showNotification(title, shown));
 });
 
 /** A tap opens the page: nobody decides in a notification. */
@@ -18,8 +19,8 @@ self.addEventListener("notificationclick", (event) => {
 });
 
 const offline = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>You are offline</title><main><h1>You are offline</h1>
-<p>Requests can't be shown or decided now. Connect, and reload.</p></main></html>`;
+<meta name="color-scheme" content="light dark"><title>You are offline</title><main><h1>You are offline</h1>
+<p>Requests can't be shown or decided now. Connect, and reload.</p><p><a href="">Reload</a></p></main></html>`;
 
 const headers = {
   "content-type": "text/html; charset=utf-8",

@@ -27,7 +27,8 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
     <section
       aria-label="Decision, in short"
       {...coversBottom}
-      className={`${isHidden ? "invisible" : ""} no-print fixed inset-x-0 bottom-0 z-20 border-line border-t bg-surface px-4 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))] shadow-lg sm:px-6`}
+      // On a phone on its side, or at 400 %, it would cover half of the request.
+      className={`${isHidden ? "invisible" : ""} no-print fixed inset-x-0 bottom-0 z-20 border-line border-t bg-surface px-4 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))] shadow-lg sm:px-6 [@media(max-height:20rem)]:hidden`}
     >
       <div className="mx-auto flex max-w-2xl flex-col gap-2 sm:px-6">
         <div className="flex items-baseline justify-between gap-3 text-sm">

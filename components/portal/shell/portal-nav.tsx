@@ -59,7 +59,7 @@ export function PortalNav({ waiting, icons }: PortalNavProps) {
                   <PageLink
                     href={href}
                     {...(isCurrent(href, path) ? { "aria-current": "page" as const } : {})}
-                    className="-mb-px inline-flex min-h-11 w-full items-center whitespace-nowrap border-transparent border-b-2 px-3 text-muted text-sm hover:text-ink aria-[current=page]:border-accent aria-[current=page]:font-medium aria-[current=page]:text-ink lg:mb-0 lg:min-h-9 lg:rounded-md lg:border-b-0 lg:hover:bg-sunken lg:aria-[current=page]:bg-accent-soft"
+                    className="-mb-px inline-flex min-h-11 w-full items-center whitespace-nowrap border-transparent border-b-2 px-3 text-muted text-sm hover:text-ink aria-[current=page]:border-accent aria-[current=page]:font-medium aria-[current=page]:text-ink forced-colors:not-aria-[current=page]:border-[color:Canvas] forced-colors:lg:aria-[current=page]:border-2 lg:mb-0 lg:min-h-9 lg:rounded-md lg:border-b-0 lg:hover:bg-sunken lg:aria-[current=page]:bg-accent-soft"
                   >
                     {icons[href]}
                     {label}
