@@ -35,7 +35,7 @@ export interface McpEnds {
 
 export interface McpGateOptions {
   service: Service;
-  /** `schema`: the tool's own of its arguments, if it is listed. */
+  /** `schema`: the tool's own of its arguments. */
   describe(
     tool: string,
     input: JsonObject,
@@ -198,18 +198,23 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
   async function handleCall(call: Call): Promise<void> {
     const { tool, input } = call;
     const found = await untilAborted(findTool(call), call.ended.signal);
-    const change = found === null ? null : await findChange(found);
+    if (call.isGone) return;
+    // A server may run another spelling of a name, which no pattern and no accepted hash is of.
+    if (found === null)
+      return refuse(call, `Not run: the server lists no tool ${toVisibleText(JSON.stringify(tool))}.`);
+    const change = await findChange(found);
     if (call.isGone) return;
     if (change !== null) return refuse(call, change);
-    if (!options.isAsked(tool, input)) return passRecorded(call);
+    // Throws for what can't be recorded, such as half a character.
     const key = canonicalHash([tool, input]);
+    if (!options.isAsked(tool, input)) return passRecorded(call);
     const others = equal.get(key) ?? new Set<number>();
     let number = 0;
     while (others.has(number)) number += 1;
     equal.set(key, others.add(number));
     try {
       await holdCall(call, {
-        ...options.describe(tool, input, found?.["inputSchema"]),
+        ...options.describe(tool, input, found["inputSchema"]),
         runId,
         callId: `equal-${number}`,
         signal: call.ended.signal,
@@ -393,10 +398,9 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
 
   function readCall(message: McpMessage): void {
     const { id = "", params = {} } = message;
-    const tool = String(params["name"]);
-    const { arguments: input = {} } = params;
-    if (!isJsonObject(input)) {
-      const error = { code: -32_602, message: "a tool's arguments are an object" };
+    const { name: tool, arguments: input = {} } = params;
+    if (typeof tool !== "string" || !isJsonObject(input)) {
+      const error = { code: -32_602, message: "a tool's name is a text, and its arguments are an object" };
       ends.toClient({ id, error });
       return;
     }
@@ -442,7 +446,8 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       // Refuses what some server may run without anybody getting the answer.
       if (method === "tools/call")
         return void tell("Not passed on: a call of a tool that asks for no answer.\n");
-      if (method === "tools/list" && id !== undefined) passed.set(id, judgeList);
+      if (method !== undefined && id !== undefined)
+        passed.set(id, method === "tools/list" ? judgeList : (message) => message);
       if (method === "notifications/cancelled") {
         const call = calls.get(params["requestId"] as Id);
         if (call !== undefined) call.isGone = true;
@@ -458,7 +463,8 @@ export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
       if (takeOwn(message)) return;
       const judge = passed.get(id);
       passed.delete(id);
-      if (judge === undefined) return ends.toClient(message);
+      // The SDKs' clients take "1" for 1: such an answer would reach them past the judging of its request.
+      if (judge === undefined) return tell("Not passed on: an answer to nothing that was asked.\n");
       const judged = await judge(message);
       if (!held.delete(id)) ends.toClient(judged);
     },
