@@ -572,6 +572,20 @@ describe("groups of the directory", () => {
     expect(await rolesOf(address("ada"))).toEqual(["admin"]);
   });
 
+  it("have no name that is another's id, by which it may be mapped", async () => {
+    await mapGroup("4f1c-payments", "admin", null);
+    const [ada, eve] = [await provision("ada"), await provision("eve")];
+    const push = (displayName: string, externalId: string, of: string) =>
+      scim("POST", "/Groups", { displayName, externalId, members: [{ value: of }] });
+    expect((await push("Payments", "4f1c-payments", ada)).status).toBe(201);
+    expect((await push("4F1C-payments", "77aa", eve)).body).toMatchObject({ scimType: "uniqueness" });
+    expect((await push("Others", "PAYMENTS", eve)).body).toMatchObject({ scimType: "uniqueness" });
+    const { body } = await push("Others", "77aa", eve);
+    const renamed = { op: "replace", path: "displayName", value: "4f1c-payments" };
+    expect((await patch(`/Groups/${body.id}`, renamed)).status).toBe(409);
+    expect([await rolesOf(address("ada")), await rolesOf(address("eve"))]).toEqual([["admin"], ["member"]]);
+  });
+
   it("leave what an owner gave by hand", async () => {
     const ada = await provision("ada");
     const { userId } = await signInPerson(context, address("ada"), organizationId);

@@ -407,14 +407,18 @@ async function findGroup(executor: Executor, organizationId: string, id: string)
   return { row, memberIds: places.map((place) => place.id) };
 }
 
+/** An owner maps a group by its name or by its id: one that is called as another's id would have what that was given. */
 async function requireFreeGroup(
   tx: Executor,
   organizationId: string,
   id: string | null,
-  displayName: string,
+  { displayName, externalId }: Group,
 ): Promise<void> {
   const others = await tx
-    .select({ name: sql<string>`lower(${directoryGroups.display_name})` })
+    .select({
+      name: sql<string>`lower(${directoryGroups.display_name})`,
+      externalId: sql<string | null>`lower(${directoryGroups.external_id})`,
+    })
     .from(directoryGroups)
     .where(
       and(
@@ -422,8 +426,11 @@ async function requireFreeGroup(
         id === null ? undefined : ne(directoryGroups.id, id),
       ),
     );
-  if (others.some(({ name }) => name === displayName.toLowerCase()))
+  const name = displayName.toLowerCase();
+  if (others.some((one) => one.name === name || one.externalId === name))
     throw new AppError("already_exists", "displayName: is another group's");
+  if (others.some((one) => one.name === externalId?.toLowerCase()))
+    throw new AppError("already_exists", "externalId: is another group's name");
   if (others.length >= maxResources)
     throw new AppError("validation_error", `an organization can have ${maxResources} groups of a directory`);
 }
@@ -497,7 +504,7 @@ export async function writeGroup(
     const isRenamed = before?.displayName !== after?.displayName || before?.externalId !== after?.externalId;
     if (before !== null && !isRenamed && added.length + gone.length === 0) return { id, isStale: false };
     const names = await requirePeople(tx, organizationId, [...new Set([...had, ...has])]);
-    if (after !== null) await requireFreeGroup(tx, organizationId, id, after.displayName);
+    if (after !== null) await requireFreeGroup(tx, organizationId, id, after);
     else if (id !== null) await tx.delete(directoryGroups).where(eq(directoryGroups.id, id));
     const groupId = after === null ? null : await storeGroup(context, tx, organizationId, id, after);
     const toNames = (ids: readonly string[]) => ids.map((one) => names.get(one) ?? one);
