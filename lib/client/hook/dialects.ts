@@ -166,7 +166,7 @@ export function readDialectName(name = "claude"): DialectName {
 
 /*
  * `--match`: which tool calls need a human, as `Bash`, `mcp__bank__*` or `Bash(git push*)`. A pattern in brackets is
- * compared with every text in the arguments and with every part of it between a shell's separators and quotes, so that
+ * compared with every text and number in the arguments and with every part of it between a shell's separators and quotes, so that
  * `cd app && git push` and `bash -c "git push"` match too. Asking once too often is the safe mistake.
  */
 
@@ -228,17 +228,17 @@ export function needsHuman(patterns: readonly ToolPattern[], tool: string, input
 export function listTexts(value: JsonValue): string[] {
   const texts = listMembers(value).flatMap(listTexts);
   // A command may be given as a list of its words.
-  return typeof value === "string" || Array.isArray(value)
-    ? [...texts, collectTexts(value).join(" ")]
-    : texts;
+  return Array.isArray(value) || !isJsonObject(value) ? [...texts, collectTexts(value).join(" ")] : texts;
 }
 
 const listMembers = (value: JsonValue) =>
   typeof value === "object" && value !== null ? Object.values(value) : [];
 
-/** Collects each text once: lists in lists would double them with every level. */
-const collectTexts = (value: JsonValue): string[] =>
-  typeof value === "string" ? [value] : listMembers(value).flatMap(collectTexts);
+/** Collects each text once: lists in lists would double them with every level. A tool may read a number as one. */
+const collectTexts = (value: JsonValue): string[] => {
+  if (typeof value === "object" && value !== null) return listMembers(value).flatMap(collectTexts);
+  return value === null ? [] : [String(value)];
+};
 
 function splitParts(text: string): string[] {
   const parts = text.split(/[;&|\n\r(){}`"'$<>]+/).map((part) => part.trim());

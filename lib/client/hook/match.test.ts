@@ -31,10 +31,13 @@ describe("a pattern", () => {
     expect(matches("Bash(git push:*)", "Bash", { command }), "as rules of Claude Code end").toBe(true);
   });
 
-  it("finds texts at any depth, and words of a list", () => {
+  it("finds texts and numbers at any depth, and words of a list", () => {
     expect(matches("Bash(git push*)", "Bash", { command: ["git", "push"] })).toBe(true);
     expect(matches("Write(/etc/*)", "Write", { files: [{ path: "/etc/passwd" }] })).toBe(true);
     expect(matches("Bash(git push*)", "Bash", { command: "git status", timeout: 5 })).toBe(false);
+    for (const id of ["42", 42, [42], { id: 42 }]) expect(matches("Kill(42)", "Kill", { id })).toBe(true);
+    expect(matches("Deploy(true)", "Deploy", { isForced: true, to: null })).toBe(true);
+    expect(matches("Deploy(null)", "Deploy", { isForced: true, to: null })).toBe(false);
   });
 
   it("finds the parts of a pattern in their order, each in a place of its own", () => {
