@@ -19,7 +19,14 @@ import { tryHook } from "./check";
 import { listUnmatched } from "./dialects";
 import { countWaiting, openSpool, readTrouble } from "./record";
 import { readAgent, readReach } from "./recorded-call";
-import { listFailOpen, listOtherHooks, listOwnHooks, listSettings, parseHooks } from "./settings";
+import {
+  listFailOpen,
+  listOtherHooks,
+  listOwnHooks,
+  listSettings,
+  listSteering,
+  parseHooks,
+} from "./settings";
 
 type Status = "ok" | "warning" | "fault";
 interface Finding {
@@ -72,14 +79,25 @@ const isNew = ({ examined }: Shared, ...what: readonly unknown[]) =>
 
 async function examineAgent(command: Command, dialect: DialectName, add: Add, shared: Shared): Promise<void> {
   const { io } = command;
-  const { name, before, ofUser } = agents[dialect];
+  const { name, before, ofUser, ofMachine } = agents[dialect];
   const seen = new Set<string>();
+  const ofMachines: string[] = Object.values(ofMachine ?? {});
+  const switches: [Status, string][] = [];
+  let isManaged = false;
   for (const file of await listSettings(io.machine, dialect, `${io.machine.home}/${ofUser}`)) {
     if (!(await io.isFile(file))) continue;
     const settings = parseHooks(dialect, await readText(io, file).catch(() => ""));
     if (settings === null) continue;
+    if (settings["disableAllHooks"] === true)
+      switches.push(["fault", `${name}: ${file} switches all hooks off`]);
+    for (const variable of listSteering(settings))
+      switches.push([
+        "warning",
+        `${name}: ${file} sets ${variable} for the hook too, which may run otherwise`,
+      ]);
     const own = listOwnHooks(dialect, settings);
     if (own.length === 0) continue;
+    isManaged ||= ofMachines.includes(file);
     if (listFailOpen(dialect, settings).length > 0)
       add("fault", `${name}: in ${file} a hook has no "onFailure": "block", so a call runs if it crashes`);
     for (const other of listOtherHooks(dialect, settings))
@@ -96,6 +114,8 @@ async function examineAgent(command: Command, dialect: DialectName, add: Add, sh
       await examineHook(command, { dialect, name, file, text, line, isBefore }, add, shared);
     }
   }
+  // A project, which the agent writes to, can't switch off what an administrator has installed.
+  if (seen.size > 0 && !isManaged) for (const one of switches) add(...one);
 }
 
 interface Found {

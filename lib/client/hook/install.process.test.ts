@@ -812,6 +812,22 @@ describe("countersign doctor", () => {
     expect(out.match(/lacks the permission record/g)).toHaveLength(1);
   });
 
+  it("says that a project switches hooks off, or sets variables for them", async () => {
+    await installThere(["--ask", "Bash"]);
+    const project = inHome("examined/project");
+    await mkdir(`${project}/.claude`, { recursive: true });
+    const file = `${project}/.claude/settings.local.json`;
+    await writeFile(file, '{"disableAllHooks":true,"env":{"NODE_OPTIONS":"--require ./x.js","LANG":"C"}}');
+    const env = { HOME: inHome("examined") };
+    const { code, out } = await runProgram(process.execPath, [hookProgram, "doctor"], { cwd: project, env });
+    expect(code).toBe(1);
+    expect(out).toMatch(/^fault {4}Claude Code: \S+settings\.local\.json switches all hooks off$/m);
+    expect(out).toMatch(
+      /^warning {2}Claude Code: \S+settings\.local\.json sets NODE_OPTIONS for the hook too/m,
+    );
+    expect(out).not.toContain("LANG");
+  });
+
   it("warns of a clock that is wrong", async () => {
     await installThere(["--ask", "Bash"]);
     const server = createServer((_, response) => {

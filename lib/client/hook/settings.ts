@@ -221,6 +221,12 @@ export function parseHooks(dialect: DialectName, text: string): JsonObject | nul
   }
 }
 
+const steering = /^(?:NODE_OPTIONS|LD_PRELOAD|LD_LIBRARY_PATH|DYLD_\w+|HOME)$/;
+
+/** Variables that the settings give to every hook, and by which its program is started otherwise. */
+export const listSteering = ({ env }: JsonObject): string[] =>
+  isJsonObject(env) ? Object.keys(env).filter((name) => steering.test(name)) : [];
+
 export function findSettings({ line, io: { machine } }: Command): string {
   const { name, ofMachine, ofUser } = agents[readDialectName(single(line, "dialect"))];
   const named = single(line, "settings");
