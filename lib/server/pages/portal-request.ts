@@ -231,6 +231,19 @@ export const revalidate =
     return state;
   };
 
+/** Makes server actions that do one thing. `path`: its pages are made again once it is done. */
+export const portalActions =
+  (path?: string, type?: "layout" | "page") =>
+  <Schema extends z.ZodType, Result>(
+    act: Act,
+    schema: Schema,
+    work: Work<[Portal], z.output<Schema>, Result>,
+  ) =>
+  async (_state: FormState<Result>, form: FormData): Promise<FormState<Result>> => {
+    const state = await runAction(act, schema, form, work);
+    return path === undefined ? state : revalidate(path, type)(state);
+  };
+
 /** Chooses the organization that the portal shows from now on; membership is checked each time. */
 export async function chooseOrganization(organizationId: string): Promise<void> {
   const { env } = await getApp();

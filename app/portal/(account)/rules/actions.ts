@@ -3,7 +3,7 @@
 import { revalidatePath } from "next/cache";
 import { type FormState, readForm } from "#lib/api/schemas/form-state";
 import { proposalForm, type RulesFormResult, rulesForm } from "#lib/api/schemas/portal";
-import { runAction } from "#lib/server/pages/portal-request";
+import { portalActions, runAction } from "#lib/server/pages/portal-request";
 import { runCancelAuthorization, runTakeBack } from "#lib/server/pages/shared-actions";
 import {
   findOwnProblems,
@@ -12,6 +12,8 @@ import {
   simulateOwnRules,
 } from "#lib/services/policies/read";
 import { confirmProposal, dropProposal } from "#lib/services/policies/versions";
+
+const action = portalActions();
 
 type State = FormState<RulesFormResult>;
 
@@ -49,19 +51,15 @@ export async function changeRules(_state: State, form: FormData): Promise<State>
   return state;
 }
 
-export async function confirmChange(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  return runAction("rules", proposalForm, form, async ({ context, person }, input) => {
-    await confirmProposal(context, person, input.proposal_id);
-    return { message: "Confirmed. The change is in effect.", result: null };
-  });
-}
+export const confirmChange = action("rules", proposalForm, async ({ context, person }, input) => {
+  await confirmProposal(context, person, input.proposal_id);
+  return { message: "Confirmed. The change is in effect.", result: null };
+});
 
-export async function dropChange(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  return runAction("rules", proposalForm, form, async ({ context, person }, input) => {
-    await dropProposal(context, person, input.proposal_id);
-    return { message: "Change dropped. The rules stay as they are.", result: null };
-  });
-}
+export const dropChange = action("rules", proposalForm, async ({ context, person }, input) => {
+  await dropProposal(context, person, input.proposal_id);
+  return { message: "Change dropped. The rules stay as they are.", result: null };
+});
 
 export async function cancelRequest(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   return runCancelAuthorization(form);

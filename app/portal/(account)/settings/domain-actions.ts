@@ -5,20 +5,21 @@ import { toActor } from "#lib/api/http/context";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { domainForm, domainIdForm } from "#lib/api/schemas/portal";
 import { AppError } from "#lib/errors";
-import { revalidate, runAction } from "#lib/server/pages/portal-request";
+import { portalActions, runAction } from "#lib/server/pages/portal-request";
 import * as domains from "#lib/services/accounts/domains";
 import { admitWaiting } from "#lib/services/directory/directory";
+
+const action = portalActions();
 
 type State = FormState<null>;
 
 const path = "/portal/settings";
+const refreshing = portalActions(path);
 
-export async function addDomain(_state: State, form: FormData): Promise<State> {
-  return runAction("settings", domainForm, form, async ({ context, person }, { domain }) => {
-    await domains.addDomain(context, person, domain);
-    return { message: "Domain added. Publish its token, then check it.", result: null };
-  }).then(revalidate(path));
-}
+export const addDomain = refreshing("settings", domainForm, async ({ context, person }, { domain }) => {
+  await domains.addDomain(context, person, domain);
+  return { message: "Domain added. Publish its token, then check it.", result: null };
+});
 
 /** A check that found nothing is no success, though it was made. */
 export async function checkDomain(_state: State, form: FormData): Promise<State> {
@@ -38,9 +39,7 @@ export async function checkDomain(_state: State, form: FormData): Promise<State>
   return state;
 }
 
-export async function removeDomain(_state: State, form: FormData): Promise<State> {
-  return runAction("settings", domainIdForm, form, async ({ context, person }, { domain_id }) => {
-    await domains.removeDomain(context, person, domain_id);
-    return { message: "Domain removed.", result: null };
-  });
-}
+export const removeDomain = action("settings", domainIdForm, async ({ context, person }, { domain_id }) => {
+  await domains.removeDomain(context, person, domain_id);
+  return { message: "Domain removed.", result: null };
+});
