@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   codePointLabel,
+  formatCount,
   formatWait,
   groupSegments,
   isHiddenCharacter,
@@ -49,6 +50,15 @@ const sets: readonly { name: string; codePoints: number[]; atLeast: number }[] =
   { name: "noncharacters", codePoints: having(/\p{Noncharacter_Code_Point}/u), atLeast: 66 },
   { name: "blank letters", codePoints: [0x2800, 0xfffc, 0x13441, 0x13442, 0x16fe4, 0x1d159], atLeast: 6 },
 ];
+
+describe("a count", () => {
+  it("groups its digits like the runtime's own format", () => {
+    for (const count of [0, 1, 999, 1_000, 1_234.5, 12_345, 123_456, 1_234_567])
+      expect(formatCount(count, "entry", "entries")).toBe(
+        `${count.toLocaleString("en")} ${count === 1 ? "entry" : "entries"}`,
+      );
+  });
+});
 
 describe("characters that a page must not hide", () => {
   it.each(sets)("every code point of $name becomes a segment of its own", ({ codePoints, atLeast }) => {

@@ -216,7 +216,8 @@ export function sentence(text: string): string {
 
 /** "1 attestation", "2,000 attestations": a number with its noun. */
 export function formatCount(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+  // Written like toLocaleString("en"), whose rules take 20 ms to load.
+  return `${String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ",")} ${count === 1 ? one : many}`;
 }
 
 /** "45 seconds", "58 minutes", "3 hours": never shorter. */

@@ -73,8 +73,8 @@ function readInNodeThreads(url: string): OpenReaders {
     const readers = open(...request);
     const close = () => {
       readers.close();
-      // Makes room for the report, which is as large as all that was kept of the entries.
-      collectGarbage();
+      // Makes room for a large report, which takes as much as all that was kept of the entries.
+      if (entries >= entriesForReaders) collectGarbage();
     };
     return { ...readers, close };
   };

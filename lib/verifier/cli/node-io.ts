@@ -97,7 +97,7 @@ function serveSignatures(load: NodeJS.Require): void {
 export function startSignatureThread(ask: typeof askThread): SignatureThread {
   const worker = new Worker(`(${serveSignatures})(require)`, { eval: true });
   const thread = ask<JoinedBytes, boolean>(
-    (signed) => worker.postMessage(signed),
+    (signed) => worker.postMessage(signed, [signed.bytes.buffer as ArrayBuffer]),
     () => void worker.terminate(),
   );
   worker.on("message", thread.onAnswer);
@@ -124,10 +124,10 @@ export const nodeIo: CommandIo = {
   readStdin,
   zip: {
     inflate: (bytes, maxBytes) => {
-      // One buffer: the size is stated.
+      // One buffer, of the stated size: filled to its last byte, Node would take another and ask zlib again.
       const options = {
         maxOutputLength: Math.max(1, maxBytes),
-        chunkSize: Math.max(64, maxBytes),
+        chunkSize: Math.max(64, maxBytes + 1),
         info: true,
       };
       const { buffer, engine } = zlib.inflateRawSync(bytes, options) as unknown as {
