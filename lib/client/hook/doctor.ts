@@ -15,6 +15,7 @@ import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical
 import { readCommandLine, single } from "#lib/protocol/text/command-words";
 import { explainError, toVisibleText } from "#lib/protocol/text/display-text";
 import { agents, type DialectName, dialectNames } from "./agents";
+import { readTimeout } from "./call";
 import { tryHook } from "./check";
 import { listUnmatched } from "./dialects";
 import { countWaiting, openSpool, readTrouble } from "./record";
@@ -110,8 +111,8 @@ async function examineAgent(command: Command, dialect: DialectName, add: Add, sh
       const called = own.filter(({ handler: one }) =>
         JSON.stringify(one).includes(JSON.stringify(line).slice(1, -1)),
       );
-      const isBefore = called.some(({ event }) => event === before);
-      await examineHook(command, { dialect, name, file, text, line, isBefore }, add, shared);
+      const asking = called.find(({ event }) => event === before)?.handler;
+      await examineHook(command, { dialect, name, file, text, line, asking }, add, shared);
     }
   }
   // A project, which the agent writes to, can't switch off what an administrator has installed.
@@ -125,7 +126,14 @@ interface Found {
   /** Output in the form that its agent reads. */
   text: string;
   line: string;
-  isBefore: boolean;
+  /** Entry for the event before a call. */
+  asking: JsonObject | undefined;
+}
+
+/** Returns when the agent ends the hook, in the agent's own unit; null if the entry doesn't say. */
+function readLimit(entry: JsonObject): number | null {
+  const [, limit] = /"timeout(?:Sec)?":(\d+)/.exec(JSON.stringify(entry)) ?? [];
+  return limit === undefined ? null : Number(limit);
 }
 
 /** Words of a command as the installer quotes them. */
@@ -136,7 +144,7 @@ const splitWords = (line: string): string[] =>
 
 async function examineHook(
   { io }: Command,
-  { dialect, name, file, text, line, isBefore }: Found,
+  { dialect, name, file, text, line, asking }: Found,
   add: Add,
   shared: Shared,
 ): Promise<void> {
@@ -166,19 +174,26 @@ async function examineHook(
   const missing: string[] = [];
   for (const needed of [node, program]) if (!(await io.isFile(needed))) missing.push(needed);
   for (const needed of missing) add("fault", `${name}: ${needed} isn't there, so every call is blocked`);
-  if (isBefore && missing.length === 0) {
+  if (asking !== undefined && missing.length === 0) {
     const problem = await tryHook(io, agents[dialect], text);
     const said = problem === null ? "blocks a call" : `doesn't answer a call: ${problem}`;
     add(problem === null ? "ok" : "fault", `${name}: started as ${name} starts it, it ${said}`);
     const { hint } = agents[dialect];
     if (hint !== undefined) add("warning", hint);
   }
+  const limit = asking === undefined ? null : readLimit(asking);
+  const least = readLimit(agents[dialect].write(line, readTimeout(hook), true));
+  if (limit !== null && least !== null && limit < least)
+    add(
+      "fault",
+      `${name}: ends the hook while it waits: timeout in ${file} is ${limit}, not ${least} or more`,
+    );
   if (isNew(shared, program)) await compareProgram(io, program, shared.add);
   const reach = readReach(hook, dialect);
   const unseen = listUnmatched([...reach.ask, ...reach.record], dialect);
   if (unseen.length > 0)
     add("warning", `${name}: pass unseen: ${unseen.join(", ")}, and what no pattern names`);
-  if (reach.isAsking && !isBefore)
+  if (reach.isAsking && asking === undefined)
     add("fault", `${name}: nothing is asked: the hook before a call is missing in ${file}`);
   const isOthers = words[0] === "sudo";
   const used = JSON.stringify([options.values["key-file"], options.values.url, isOthers]);

@@ -765,10 +765,10 @@ describe("countersign doctor", () => {
   const examine = () =>
     runProgram(process.execPath, [hookProgram, "doctor"], { env: { HOME: inHome("examined") } });
   const settings = inHome.bind(null, "examined/.claude/settings.json");
-  const change = async (from: string, to: string) => {
-    const text = await readFile(settings(), "utf8");
+  const change = async (from: string, to: string, file = settings()) => {
+    const text = await readFile(file, "utf8");
     expect(text).toContain(from);
-    await writeFile(settings(), text.replaceAll(from, to));
+    await writeFile(file, text.replaceAll(from, to));
   };
   beforeEach(async () => {
     // A helper of the last test may still write there.
@@ -867,6 +867,18 @@ describe("countersign doctor", () => {
       [],
       () => change('"onFailure": "block"', '"onFailure": "continue"'),
       /has no "onFailure": "block"/,
+    ],
+    [
+      "its agent ends it before anyone can decide",
+      [],
+      () => change('"timeout": 600', '"timeout": 300'),
+      /Claude Code: ends the hook while it waits: timeout in \S+ is 300, not 570 or more/,
+    ],
+    [
+      "its seconds are milliseconds to its agent",
+      ["--dialect", "gemini"],
+      () => change('"timeout": 600000', '"timeout": 600', inHome("examined/.gemini/settings.json")),
+      /Gemini CLI: ends the hook while it waits: timeout in \S+ is 600, not 570000 or more/,
     ],
     [
       "its key is gone",
