@@ -51,14 +51,14 @@ test("rules are written, compared with what happened, saved, and in effect", { t
   await page.getByLabel("If no rule permits a request").selectOption("deny");
   await page.getByLabel("Changes need a second owner").check();
   await expect(page.getByText("You are the only owner: invite another in Settings first.")).toBeVisible();
-  const compared = page.getByText(/of your last 2 requests would have another answer/);
+  const compared = page.getByText(/of your last 2 requests would go another way/);
   await page.getByRole("button", { name: "What would this have changed?" }).click();
   await expect(compared).toBeVisible();
   await expect(page.getByLabel("Mode")).toHaveValue("enforce");
   await expect(page.getByLabel("If no rule permits a request")).toHaveValue("deny");
   await expect(page.getByLabel("Changes need a second owner")).toBeChecked();
   const differences = page
-    .getByRole("table", { name: "Requests with another answer" })
+    .getByRole("table", { name: "Requests that would go another way" })
     .getByRole("rowheader");
   await expect(differences).toContainText(["Pay 20 EUR", "Pay 900 EUR"]);
   await page.getByRole("button", { name: "By amount" }).click();
@@ -68,7 +68,7 @@ test("rules are written, compared with what happened, saved, and in effect", { t
   await expect(compared).toHaveCount(0);
   await page.getByLabel("Changes need a second owner").uncheck();
   await page.getByRole("button", { name: "What would this have changed?" }).click();
-  await expect(page.getByText("1 of your last 2 requests would have another answer")).toBeVisible();
+  await expect(page.getByText("1 of your last 2 requests would go another way")).toBeVisible();
   await expect(page.getByRole("row").filter({ hasText: /Pay 20 EUR.*people asked/ })).toContainText(
     "allowed without asking",
   );

@@ -1,4 +1,4 @@
-/** "What would this have changed?": the requests that other rules would have answered differently. */
+/** "What would this have changed?": the requests that would go another way under other rules. */
 
 import { useState } from "react";
 import { AgentText } from "#components/agent-text";
@@ -34,19 +34,22 @@ const shown = 100;
 
 function describeDifferences({ requests, differences: { length } }: SimulateResponse): string {
   if (requests === 0) return "There are no requests yet to compare with";
-  if (requests === 1) return `Your last request would have ${length === 0 ? "the same" : "another"} answer`;
-  return `${length} of your last ${requests} requests would have another answer`;
+  if (requests === 1) return `Your last request would go ${length === 0 ? "the same" : "another"} way`;
+  return `${length} of your last ${requests} requests would go another way`;
 }
 
 function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
   const { requests, erased, differences, would, unused, warnings } = simulation;
+  const more = differences.filter(({ was, would: then }) => was === then).length;
+  const stricter = more === 0 ? "" : ` (${more} with more required)`;
   const left = erased === 0 ? "" : ` ${formatCount(erased, "erased request")} could not be evaluated.`;
   return (
     <>
       <Callout tone={differences.length === 0 ? "info" : "warn"} title={describeDifferences(simulation)}>
         {requests === 0 ? null : (
           <p>
-            {would.allowed} allowed without asking, {would.asked} with people asked, {would.denied} denied.
+            {would.allowed} allowed without asking, {would.asked} with people asked{stricter}, {would.denied}{" "}
+            denied.
             {left}
           </p>
         )}
@@ -74,7 +77,7 @@ export function SimulationView({ simulation }: { readonly simulation: SimulateRe
         <AmountOrder isSorted={isSorted} onSort={setIsSorted} />
       ) : null}
       <DataTable
-        caption="Requests with another answer"
+        caption="Requests that would go another way"
         rows={rows}
         rowKey={(row) => row.request_id}
         empty={null}

@@ -133,7 +133,10 @@ export const simulateResponse = z
     erased: z.number().int().meta({ description: "how many could not, because their content is erased" }),
     was: counts,
     would: counts,
-    differences: z.array(difference).meta({ description: "newest first" }),
+    differences: z.array(difference).meta({
+      description:
+        "newest first; also requests that people were asked about, if the rules would ask more of them",
+    }),
     unused: z.array(z.string()).meta({ description: "policies that decided none of them" }),
     warnings,
   })

@@ -2,6 +2,7 @@
  * Evaluates rules on one request. `forbid` wins; a request that may go unasked is allowed; one that may go with
  * approval is asked, with the obligations that the rules set; an error denies.
  */
+import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import type { Cedar, CedarAnswer, TextPosition } from "./cedar";
 import {
   findUnmet,
@@ -26,6 +27,25 @@ export interface Obligations {
   level: ObligedLevel | null;
   /** Numbers by group's name, sorted by it. */
   groups: { group: string; count: number }[];
+}
+
+export const stricter = (a: ObligedLevel, b: ObligedLevel) =>
+  levels.indexOf(a) >= levels.indexOf(b) ? a : b;
+
+/** Tells whether a request, or a standing approval, asks for no less than these obligations. */
+export function meetsObligations(
+  given: Pick<ApprovalRequest, "required_level" | "approvals_required" | "required_approvers">,
+  { approvals, level, groups }: Obligations,
+  findId: (name: string) => string,
+): boolean {
+  const isStrictEnough = stricter(given.required_level, level ?? "none") === given.required_level;
+  return (
+    isStrictEnough &&
+    given.approvals_required >= approvals &&
+    groups.every(({ group, count }) =>
+      given.required_approvers.some((one) => one.group === findId(group) && one.count >= count),
+    )
+  );
 }
 
 const known = ["id", "description", "approvals", "group", "level"];

@@ -112,6 +112,12 @@ it.each<[string, string, Partial<RuleContext>, string]>([
     "Rule never-delete of version 3 forbids it: the tool is delete_database.",
   ],
   [
+    "two of a group, in another currency",
+    large,
+    { amount: { value: "5", currency: "USD", spent_today: "0.0", total_today: "5.0" } },
+    "Rule other-currencies of version 3 demands that people approve it: the currency, USD, isn't EUR.",
+  ],
+  [
     "two of a group",
     `${small}${large}`,
     cost("12000.5"),

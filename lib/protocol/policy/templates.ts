@@ -28,7 +28,8 @@ forbid (principal, action, resource == Tool::"delete_database");
   },
   {
     title: "Two of a group above an amount",
-    text: `// Above 1,000 EUR two people of "finance" must approve, by passkey.
+    text: `// Above 1,000 EUR, and for any amount in another currency, two people of "finance" must approve, by passkey.
+// A request without an amount isn't covered.
 // To demand World ID from each of them too, add @level("orb") or @level("device").
 @id("large-amounts")
 @approvals("2")
@@ -39,6 +40,12 @@ when {
   context.amount.currency == "EUR" &&
   context.amount.value.greaterThan(decimal("1000.0"))
 };
+
+@id("other-currencies")
+@approvals("2")
+@group("finance")
+permit (principal, action == Action::"act_approved", resource)
+when { context has amount && context.amount.currency != "EUR" };
 `,
   },
 ];

@@ -14,10 +14,11 @@ import {
 } from "#lib/api/schemas/authorization-state";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
+import { meetsObligations } from "#lib/protocol/policy/evaluate-rules";
 import { type RuleContext, ruleContextHash, rulesetHash } from "#lib/protocol/policy/rule-context";
 import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { DecidedOtherwise } from "#lib/services/approvals/request/decide-automatically";
-import { meetsObligations, readGrantUsage } from "#lib/services/approvals/request/evaluate-policy";
+import { readGrantUsage } from "#lib/services/approvals/request/evaluate-policy";
 import {
   type AuthorizeInput,
   insertRequest,

@@ -7,6 +7,7 @@ import { authorizationRequests } from "#lib/db/schema";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { rulesOrganization } from "#lib/protocol/policy/replay";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
+import { rulesTemplates } from "#lib/protocol/policy/templates";
 import { changeRole } from "#lib/services/portal/organization";
 import { approveUnproven, ask } from "#support/authorizations";
 import { joinPerson, signInPerson } from "#support/portal";
@@ -288,6 +289,27 @@ describe("rules through the API", () => {
     });
     expect((await simulate("permit")).status).toBe(422);
     expect((await read()).body.rules).toBeNull();
+  });
+
+  it("lists the requests that other rules would ask more people about, and none that asked for as many", async () => {
+    const payment = (value: string, currency: string, more: object = {}) =>
+      ask(test, key, {
+        agent_slug: `large-${counter}`,
+        action: `Pay ${value} ${currency}`,
+        amount: { value, currency },
+        ...more,
+      });
+    await payment("1000", "EUR");
+    await payment("1000.01", "EUR");
+    await payment("5", "USD");
+    await payment("2000", "EUR", { approvals_required: 2, required_level: "orb" });
+    const two = rulesTemplates.find(({ title }) => title === "Two of a group above an amount")?.text ?? "";
+    const { body } = await simulate(two.replaceAll('@group("finance")\n', ""));
+    expect(body.would).toEqual({ allowed: 0, asked: 4, denied: 0 });
+    expect(body.differences).toMatchObject([
+      { action: "Pay 5 USD", was: "asked", would: "asked", policy_ids: ["other-currencies"] },
+      { action: "Pay 1000.01 EUR", demands: { approvals: 2, level: null, groups: [] } },
+    ]);
   });
 
   it("leaves what a standing approval covered as it was, unless rules deny it or ask for more", async () => {

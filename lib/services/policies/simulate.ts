@@ -6,8 +6,9 @@ import { createFairQueue, createShare } from "#lib/jobs/fair-queue";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { saysComplete } from "#lib/protocol/approval/grant";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
-import type { RuleOutcome, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
+import { meetsObligations, type RuleOutcome, type RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
+import { findGroupIds } from "#lib/services/accounts/approver-groups";
 import { listWarnings, requireRules } from "./check";
 import { describeStored, type StoredFacts, storedFacts, usageThen } from "./describe-request";
 import type { RulesContext } from "./engine";
@@ -90,6 +91,10 @@ async function compare(
 ): Promise<SimulateResponse> {
   const rules = { organizationId, hash: rulesetHash(text), text };
   const chosen = fallback ?? (await readNewest(context.database.db, organizationId))?.fallback ?? "ask";
+  const parsed = await context.rules.parse(text, organizationId);
+  const policies = parsed.ok ? parsed.rules.policies : [];
+  const named = policies.flatMap(({ annotations: { group } }) => group ?? []);
+  const groupIds = await findGroupIds(context.database.db, organizationId, named);
   const rows = await readLast(context, organizationId);
   const answer = { was: nothing(), would: nothing(), differences: [] as SimulateResponse["differences"] };
   const used = new Set<string>();
@@ -107,11 +112,15 @@ async function compare(
       answer.was[was] += 1;
       answer.would[would] += 1;
       for (const id of outcome.policy_ids) used.add(id);
-      if (was !== would) answer.differences.push(describeDifference(row, request, { was, would }, outcome));
+      const asksMore =
+        was === "asked" &&
+        would === "asked" &&
+        outcome.obligations !== null &&
+        !meetsObligations(request, outcome.obligations, (name) => groupIds.get(name) ?? "");
+      if (was !== would || asksMore)
+        answer.differences.push(describeDifference(row, request, { was, would }, outcome));
     }
   }
-  const parsed = await context.rules.parse(text, organizationId);
-  const policies = parsed.ok ? parsed.rules.policies : [];
   return {
     requests: known.length,
     erased: rows.length - known.length,

@@ -23,11 +23,13 @@ import type { SignedDetails } from "#lib/protocol/approval/shown-content";
 import { base64Decode, base64Encode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { PolicyConditions, UnmetCondition } from "#lib/protocol/policy/conditions";
-import type {
-  Obligations,
-  RuleOutcome,
-  RulesFallback,
-  RulesVerdict,
+import {
+  meetsObligations,
+  type Obligations,
+  type RuleOutcome,
+  type RulesFallback,
+  type RulesVerdict,
+  stricter,
 } from "#lib/protocol/policy/evaluate-rules";
 import type { RulesMode } from "#lib/protocol/policy/replay";
 import { type RuleContext, ruleContextHash, usesTypes } from "#lib/protocol/policy/rule-context";
@@ -56,10 +58,6 @@ export interface Demands
 /** Limits of the signed object (docs/wire.md). */
 const MAX_REQUIRED_GROUPS = 5;
 export const MAX_APPROVALS = 10;
-
-const levels = ["none", "device", "orb"] as const;
-const stricter = (a: (typeof levels)[number], b: (typeof levels)[number]) =>
-  levels.indexOf(a) >= levels.indexOf(b) ? a : b;
 
 type Counted = Pick<RequiredApprovers, "count">;
 const sum = (groups: readonly Counted[]) => groups.reduce((total, { count }) => total + count, 0);
@@ -97,22 +95,6 @@ export function applyObligations(
     required_approvers: groups.map(({ group, count }) => ({ group, count })),
     groupNames: groups.map(({ name }) => name),
   };
-}
-
-/** True if a standing approval was given under requirements no weaker than these obligations. */
-export function meetsObligations(
-  given: Pick<Demands, "required_level" | "approvals_required" | "required_approvers">,
-  { approvals, level, groups }: Obligations,
-  findId: (name: string) => string,
-): boolean {
-  const isStrictEnough = stricter(given.required_level, level ?? "none") === given.required_level;
-  return (
-    isStrictEnough &&
-    given.approvals_required >= approvals &&
-    groups.every(({ group, count }) =>
-      given.required_approvers.some((one) => one.group === findId(group) && one.count >= count),
-    )
-  );
 }
 
 const meetsDemands = (

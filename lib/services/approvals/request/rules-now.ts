@@ -9,7 +9,7 @@ import { AppError } from "#lib/errors";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { saysComplete } from "#lib/protocol/approval/grant";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
-import type { RuleOutcome, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
+import { meetsObligations, type RuleOutcome, type RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
 import { findGroupIds } from "#lib/services/accounts/approver-groups";
 import type { Context } from "#lib/services/approvals/context";
 import {
@@ -19,7 +19,7 @@ import {
   usageThen,
 } from "#lib/services/policies/describe-request";
 import type { RulesVersion } from "#lib/services/policies/versions";
-import { isTooMuch, meetsObligations } from "./evaluate-policy";
+import { isTooMuch } from "./evaluate-policy";
 
 export interface RuleStop {
   reason: "rule_forbids" | "rule_demands_more";
