@@ -431,7 +431,10 @@ async function readOne(
   const asDeputyOf = deputyships
     .filter(({ deputyId }) => deputyIds.includes(deputyId))
     .map(({ replaced }) => replaced);
-  const shared = { agent, organization, group_names, groups, asker, rules, asDeputyOf };
+  const names = Object.keys(view.context ?? {}).sort();
+  // Without a tool, nothing else says that two requests are about the same.
+  const form = request.tool ? null : names.length > 0 ? names : request.action;
+  const shared = { agent, organization, group_names, groups, asker, rules, asDeputyOf, form };
   // A warning and a question belong on a page of their own.
   const isAlone = !isListable(request) || previously_denied !== null || row.questions !== null;
   const kind = isAlone ? request_id : `${listKind(request)} ${JSON.stringify(shared)}`;
@@ -440,7 +443,7 @@ async function readOne(
 
 /**
  * Reads those of these requests that the person's passkey alone decides, as the approval page shows them, with its token. Equal
- * ones are together, for one table; of the others only a few are shown whole.
+ * ones are together, for one table; of the others only a few are shown whole. Those that expire soon come first.
  */
 export async function readDecidable(
   context: Context,
@@ -449,8 +452,9 @@ export async function readDecidable(
 ): Promise<Omit<Decidable, "kind">[][]> {
   const own = await readOwnGroups(context, user);
   const asked = await findOwnAsked(context, user, rows);
+  const byUrgency = rows.toSorted((a, b) => Number(b.expires_soon) - Number(a.expires_soon));
   const rights = await Promise.all(
-    rows.map(async (row) => ({ row, right: await findRight(context, row, own, asked) })),
+    byUrgency.map(async (row) => ({ row, right: await findRight(context, row, own, asked) })),
   );
   const open = rights.filter(({ right }) => right !== null).slice(0, listSize.max);
   const read = open.map(({ row, right }) => readOne(context, row, right === "deputy" ? own.own.people : []));

@@ -576,6 +576,25 @@ describe("a request for enrolled approvers", () => {
     });
   });
 
+  it("shows first what expires soon, and no requests without a tool together whose details differ", async () => {
+    const { context } = test.app;
+    const user = await signInPerson(context, "erin@example.com");
+    const legal = [{ group: "legal", count: 1 }];
+    const ask = (more: object) => openFor(legal, { agent_slug: "toolless", ...more });
+    const soon = await ask({ action: "Send", context: { to: "all" }, expires_in_minutes: 1 });
+    const [first, second] = [
+      await ask({ action: "Grant", context: { role: "admin", user: "eve" } }),
+      await ask({ action: "Grant again", context: { user: "bob", role: "guest" } }),
+    ];
+    const [stop, start] = [await ask({ action: "Stop" }), await ask({ action: "Start" })];
+    const { rows } = await listInbox(context, user, { isWaiting: true, limit: 5 });
+    const groups = (await readDecidable(context, user, rows)).map((group) =>
+      group.map(({ view }) => view.request_id),
+    );
+    const idsOf = (...asked: { made: { request_id: string } }[]) => asked.map(({ made }) => made.request_id);
+    expect(groups).toEqual([idsOf(soon), idsOf(start), idsOf(stop), idsOf(second, first)]);
+  });
+
   it("counts nobody who is removed between the signature and the commit", async () => {
     const { context } = test.app;
     await enrol("Gina");
