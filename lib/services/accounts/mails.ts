@@ -49,7 +49,7 @@ export function linkMail(
     if (typeof paragraph !== "string") return quoteInHtml(paragraph);
     const text = escapeHtml(paragraph);
     const isLink = paragraph.startsWith(`${origin}/`) && !/\s/.test(paragraph);
-    return isLink ? `<p><a href="${text}">${text}</a></p>` : `<p>${text}</p>`;
+    return isLink ? `<p><a href="${text}" style="word-break:break-all">${text}</a></p>` : `<p>${text}</p>`;
   };
   const toText = (paragraph: Paragraph) =>
     typeof paragraph === "string" ? paragraph : quoteInText(paragraph);

@@ -90,7 +90,9 @@ describe("notices", () => {
     expect(mail?.text).toContain(`\n\n${made.approval_url}\n\n`);
     expect(mail?.text).toContain("> Pay⟨U+202E⟩⟨U+000A⟩<b>https[:]//evil[.]example</b>\n");
     expect(mail?.html).toContain("&lt;b&gt;https[:]//evil[.]example&lt;/b&gt;</blockquote>");
-    expect(mail?.html).toContain(`<a href="${made.approval_url}">`);
+    expect(mail?.html, "a long link is no wider than a phone").toContain(
+      `<a href="${made.approval_url}" style="word-break:break-all">`,
+    );
     expect(mail?.text).toContain(`\n> ${organizationTitle(made.organization_name)}\n`);
     expect(mail?.text).toContain("It expires in 20 minutes, at ");
     expect(JSON.stringify(mail)).not.toContain(made.confirmation_code);
@@ -189,7 +191,7 @@ describe("notices", () => {
     const own = [made.approval_url, await leaveUrl()];
     expect(mail.text.match(/\S*(?::\/\/|\w@|\w\.com)\S*/g)).toEqual(own);
     const withoutOurs = own.reduce(
-      (html, link) => html.replace(`<a href="${link}">${link}</a>`, ""),
+      (html, link) => html.replace(`<a href="${link}" style="word-break:break-all">${link}</a>`, ""),
       mail.html,
     );
     expect(withoutOurs).not.toMatch(/:\/\/|\w@|\w\.com|<a/);
@@ -366,6 +368,8 @@ describe("notices", () => {
     const long = `Pay ${"every invoice ".repeat(30)}of a.example`;
     for (const action of ["Pay b.example", "c", long])
       later.push((await request({ action, amount, approvers: ["Ana"] })).made);
+    const urgent = { action: "Send news", approvers: ["Ana"], expires_in_minutes: 9 };
+    later.push((await request(urgent)).made);
     await ask(test, key, { agent_slug: `${slug()}-other`, action: "Other", approvers: ["Ana"] });
     await sendAll(test);
     expect(
@@ -382,13 +386,16 @@ describe("notices", () => {
     await pass(61);
     await sendAll(test);
     expect(sent).toHaveLength(3);
-    expect(sent[2]?.subject).toBe(`[TEST] ${slug()} asks you 3 times`);
+    expect(sent[2]?.subject).toBe(`[TEST] ${slug()} asks you 4 times`);
     for (const made of later) {
       expect(sent[2]?.text).toContain(made.approval_url);
       await expectNotices(test, made.request_id, "waiting sent");
     }
     expect(sent[2]?.text).toContain("> [TEST] 12.00 EUR: ");
     const unwrapped = sent[2]?.text.replaceAll("\n> ", " ");
+    expect(unwrapped, "the first to expire comes first, with no line that says nothing of it").toMatch(
+      /^The agent .*\n\nhttp\S+\n\nAction, in the agent's own words: Send news\n\nExpires in \d minutes\.\n\nhttp\S+\n\nRequest: /,
+    );
     for (const words of ["Pay b[.]example\n", "c\n", long.slice(0, 190).trim()])
       expect(unwrapped).toContain(`Action, in the agent's own words: ${words}`);
     expect(unwrapped, "none fills the mail").not.toContain("of a[.]example");

@@ -150,6 +150,11 @@ interface Notice {
   heading: string;
   /** Names what is asked, for a device beside others; no links either. */
   line: string;
+  /** True if the heading names the agent and nothing of the request. */
+  isBare: boolean;
+  expiresAt: Date;
+  /** Empty once it is decided. */
+  time: string;
   /** Words of the agent; null if the heading says them. */
   action: string | null;
   agent: string;
@@ -160,19 +165,19 @@ const actionWords = "Action, in the agent's own words:";
 /** Characters of each, of up to a hundred in one mail. */
 const maxAction = 200;
 
-function quoteNotice({ heading, action }: Notice) {
+function quoteNotice({ heading, action, isBare }: Notice) {
   const quoted = { whose: "Request:", words: heading };
   if (action === null) return [quoted];
   const characters = [...action];
   const words = characters.length > maxAction ? `${characters.slice(0, maxAction).join("")} …` : action;
-  return [quoted, { whose: actionWords, words }];
+  return [...(isBare ? [] : [quoted]), { whose: actionWords, words }];
 }
 
 /** Bundles several requests of an agent into one mail and one message. */
 function bundleNotices({ settings }: Context, first: Notice, others: readonly Notice[]): Notice {
   const { agent, mail } = first;
   if (others.length === 0) return first;
-  const all = [first, ...others];
+  const all = [first, ...others].sort((a, b) => a.expiresAt.getTime() - b.expiresAt.getTime());
   const mark = all.every(({ isTest }) => isTest) ? "[TEST] " : "";
   const heading = `${mark}${agent} asks you ${all.length} times`;
   const inbox = `${settings.baseUrl}/portal/inbox`;
@@ -182,7 +187,11 @@ function bundleNotices({ settings }: Context, first: Notice, others: readonly No
     lead: `The agent ${agent} requests ${all.length} approvals. Your inbox shows equal ones together:`,
     link: inbox,
     foot: [
-      ...all.flatMap((one) => [...quoteNotice(one), one.push?.url ?? inbox]),
+      ...all.flatMap((one) => [
+        ...quoteNotice(one),
+        ...(one.time === "" ? [] : [one.time]),
+        one.push?.url ?? inbox,
+      ]),
       "Anyone with these links can read the requests, so don't forward this email. To stop these emails:",
       leave,
     ],
@@ -232,9 +241,10 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
       leave,
     ],
   });
+  const time = `Expires in ${timeLeft(row)}.`;
   const message = {
     title: heading,
-    body: `${toUnlinkedText(title)}. Expires in ${timeLeft(row)}.`,
+    body: `${toUnlinkedText(title)}. ${time}`,
     url: approvalUrl(context, request_id),
     subject: request_id,
     seconds: Math.max(1, Math.round(row.millisecondsLeft / 1_000)),
@@ -251,9 +261,12 @@ async function composeNotice(context: Context, claimed: Claimed): Promise<Notice
   };
   const agent = toUnlinkedText(request.agent_slug);
   const action = hasTitles && title === asked ? null : asked;
-  const line = `${describeStake(facts)}${shorten(title, maxCall)}`;
+  const stake = describeStake(facts);
+  const line = `${stake}${shorten(title, maxCall)}`;
   const push = isDecided || open !== null ? null : message;
-  return { mail: headed, push, heading, line, action, agent, isTest };
+  const isBare = stake === "" && !hasTitles;
+  const shown = { heading, line, isBare, action, agent, isTest };
+  return { mail: headed, push, ...shown, expiresAt: row.expires_at, time: isDecided ? "" : time };
 }
 
 export type Due = Pick<
