@@ -458,8 +458,8 @@ describe("blocks", () => {
       expect(parts.filter((id) => id === `context ${name}`)).toHaveLength(1);
   });
 
-  const drawEdit = (context: Record<string, string>) => {
-    const request = { ...makeView().request, action: "Use the tool Edit", tool: "Edit" };
+  const drawEdit = (context: Record<string, string>, action = "Use the tool Edit") => {
+    const request = { ...makeView().request, action, tool: "Edit" };
     return [ActionBlock, ContextBlock].map((Block) =>
       renderToStaticMarkup(<Block request={request} context={context} />),
     );
@@ -515,6 +515,8 @@ describe("blocks", () => {
       expect(html).toContain(label);
     expect(html).not.toMatch(/marked here|Cut|under Details/);
     expect(details, "each text once").toBe("");
+    const [worded = ""] = drawEdit({ file_path: "a", edits: JSON.stringify([edit]) }, "Set the price");
+    expect(worded).toContain("pay(<b>2</b>)</ins>");
     const [spaces = ""] = draw([{ old_string: "   \nb", new_string: "   " }]);
     expect(spaces.match(/⟨U\+0020⟩ × 3/g)).toHaveLength(2);
     const [several = "", all = ""] = draw(Array.from({ length: 5 }, () => edit));

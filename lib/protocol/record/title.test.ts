@@ -130,6 +130,8 @@ it.each([
     "a.ts",
   ],
   [{ "sql (01/2)": "DROP", "sql (02/2)": " TABLE a" }, ["sql (01/2)"], "DROP TABLE a"],
+  [{ file_path: "a.ts", edits: '[{"old_string":"1","new_string":"2"}]' }, ["file_path", "edits"], "a.ts"],
+  [{ file_path: "a.ts", edits: "[1]" }, [], null],
   // One text alone is no change, and a path may be anything.
   [{ path: "a.ts", old_string: "1" }, [], null],
   [{ to: "a@b.example", body: "Two words", url: "https://a.example" }, [], null],

@@ -196,7 +196,9 @@ export function listRunBeside({ action, tool, context }: Titled): string[] {
     const [before, after] = [find([old]), find(news.slice(at, at + 1))];
     return before.length > 0 && after.length > 0 ? [...before, ...after] : [];
   });
-  return [...new Set([...find(plainCommands), ...(pair.length > 0 ? [...find(files), ...pair] : [])])];
+  const listed = find(lists).filter((name) => listEdits(name, joinParts(context, name)) !== null);
+  const edited = [...pair, ...listed];
+  return [...new Set([...find(plainCommands), ...(edited.length > 0 ? [...find(files), ...edited] : [])])];
 }
 
 /** Names of the details that hold a changed part of a file before and after, in all of their parts; null unless it is one pair. */
@@ -273,7 +275,7 @@ export function describeRunBeside(titled: Titled): string | null {
   const { context } = titled;
   const changed = findChange(titled);
   const isChanged = (name: string) => changed?.before.includes(name) || changed?.after.includes(name);
-  const names = listRunBeside(titled).filter((name) => !isChanged(name));
+  const names = listRunBeside(titled).filter((name) => !isChanged(name) && !lists.includes(readName(name)));
   if (context === null || names.length === 0) return null;
   return (
     shorten(
