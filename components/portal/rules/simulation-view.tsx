@@ -19,7 +19,8 @@ const words = { allowed: "allowed without asking", asked: "people asked", denied
 function writeDemands({ demands }: Difference): string {
   if (demands === null) return "";
   const groups = demands.groups.map(({ group, count }) => `${formatCount(count, "member")} of ${group}`);
-  const level = demands.level === null ? [] : [`World ID: ${demands.level}`];
+  const { level: least } = demands;
+  const level = least === null ? [] : [least === "none" ? "by passkey" : `World ID: ${least}`];
   return [...groups, ...(groups.length === 0 ? [`approvals: ${demands.approvals}`] : []), ...level].join(
     ", ",
   );

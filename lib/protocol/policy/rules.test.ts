@@ -291,14 +291,14 @@ describe("templates", () => {
     const text = rulesTemplates.map((one) => one.text).join("\n");
     const of = (value: string, total = value, currency = "EUR") =>
       decide(text, { amount: { value, currency, spent_today: "0", total_today: total } });
-    const twoOfFinance = { approvals: 2, level: null, groups: [{ group: "finance", count: 2 }] };
+    const twoOfFinance = { approvals: 2, level: "none", groups: [{ group: "finance", count: 2 }] };
     expect(of("50").decision).toBe("allow");
     expect(of("50", "200.0001")).toMatchObject({ decision: "ask", reason: "nothing_permits" });
     expect(of("50.0001").decision).toBe("ask");
     expect(of("1000.0001").obligations).toEqual(twoOfFinance);
     expect(of("1", "1", "USD").obligations, "another currency is no way around it").toEqual(twoOfFinance);
     expect(decide(text, { tool: "delete_database" }).decision).toBe("deny");
-    expect(text).toContain('To demand World ID from each of them too, add @level("orb")');
+    expect(text).toContain('To demand World ID from each of them too, write "device" or "orb"');
   });
 });
 

@@ -30,10 +30,11 @@ forbid (principal, action, resource == Tool::"delete_database");
     title: "Two of a group above an amount",
     text: `// Above 1,000 EUR, and for any amount in another currency, two people of "finance" must approve, by passkey.
 // A request without an amount isn't covered.
-// To demand World ID from each of them too, add @level("orb") or @level("device").
+// To demand World ID from each of them too, write "device" or "orb" in place of "none".
 @id("large-amounts")
 @approvals("2")
 @group("finance")
+@level("none")
 permit (principal, action == Action::"act_approved", resource)
 when {
   context has amount &&
@@ -44,6 +45,7 @@ when {
 @id("other-currencies")
 @approvals("2")
 @group("finance")
+@level("none")
 permit (principal, action == Action::"act_approved", resource)
 when { context has amount && context.amount.currency != "EUR" };
 `,

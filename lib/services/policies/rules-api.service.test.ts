@@ -304,7 +304,7 @@ describe("rules through the API", () => {
     await payment("5", "USD");
     await payment("2000", "EUR", { approvals_required: 2, required_level: "orb" });
     const two = rulesTemplates.find(({ title }) => title === "Two of a group above an amount")?.text ?? "";
-    const { body } = await simulate(two.replaceAll('@group("finance")\n', ""));
+    const { body } = await simulate(two.replaceAll('@group("finance")\n@level("none")\n', ""));
     expect(body.would).toEqual({ allowed: 0, asked: 4, denied: 0 });
     expect(body.differences).toMatchObject([
       { action: "Pay 5 USD", was: "asked", would: "asked", policy_ids: ["other-currencies"] },
