@@ -114,12 +114,15 @@ export function SimulationView({ simulation }: { readonly simulation: SimulateRe
             header: "Would be",
             isShort: true,
             width: "huge",
-            cell: (row) => (
-              <>
-                <strong className="font-medium">{words[row.would]}</strong>{" "}
-                <span className="text-muted">{writeDemands(row)}</span>
-              </>
-            ),
+            cell: (row) =>
+              row.was === row.would ? (
+                <strong className="font-medium">{writeDemands(row)}</strong>
+              ) : (
+                <>
+                  <strong className="font-medium">{words[row.would]}</strong>{" "}
+                  <span className="text-muted">{writeDemands(row)}</span>
+                </>
+              ),
           },
           { id: "when", header: "When", width: "medium", cell: (row) => <ListTime iso={row.created_at} /> },
         ]}
