@@ -15,8 +15,10 @@ import {
   canonicalAmount,
   findCurrencyMistake,
   padDecimals,
+  writeMinorUnits,
 } from "./amount";
 import type { ApprovalRequest } from "./approval";
+import { isSumName } from "./detail-names";
 import {
   detailTypes,
   isOfType,
@@ -66,6 +68,10 @@ export function findUnamendable(asked: Asked, context: Readonly<Record<string, s
     return name === undefined || (name === null ? !amount : !Object.hasOwn(context, name));
   });
   if (absent !== undefined) return `${absent} is not in the request`;
+  // The changed request would say one amount, and its arguments another.
+  const left = listAmountDetails(asked, context).find(isSumName);
+  if (left !== undefined && !amendable.includes("amount"))
+    return `${toField(left)} is the amount: name amount too, so that both change`;
   if (inputs_hash === undefined) return null;
   const inputs = readInputs(asked.details, context);
   if (inputs === null || hashInputs(inputs) !== inputs_hash)
@@ -110,8 +116,7 @@ export function applyChanges(
       changed.amount = amount;
       changed.fields.push(field, ...followers.map(toField));
       for (const follower of followers)
-        changed.context[follower] =
-          context[follower] === asked.amount?.value ? amount.value : padDecimals(amount);
+        changed.context[follower] = writeAs(context[follower] ?? "", asked.amount ?? amount, amount);
       continue;
     }
     if (followers.includes(name)) return { field, problem: "follows the amount" };
@@ -128,15 +133,27 @@ export function applyChanges(
   return changed;
 }
 
-/** Details that follow the amount: amendable, and the same number before the change. */
-export function listFollowers(
+/** Amendable details that are the amount's number; in the currency's smallest unit only if they are named as a sum. */
+function listAmountDetails(
   { amount, amendable = [] }: Pick<ApprovalRequest, "amount" | "amendable">,
   context: Readonly<Record<string, string>>,
 ): string[] {
-  if (!amount || !amendable.includes("amount")) return [];
-  return listDetails(amendable).filter(
-    (name) => Object.hasOwn(context, name) && canonicalAmount(context[name] ?? "") === amount.value,
-  );
+  if (!amount) return [];
+  const isAmount = (name: string, text = "") =>
+    canonicalAmount(text) === amount.value || (isSumName(name) && text === writeMinorUnits(amount));
+  return listDetails(amendable).filter((name) => isAmount(name, context[name]));
+}
+
+/** Details that change with the amount. */
+export const listFollowers = (
+  request: Pick<ApprovalRequest, "amount" | "amendable">,
+  context: Readonly<Record<string, string>>,
+): string[] => (request.amendable?.includes("amount") ? listAmountDetails(request, context) : []);
+
+/** Writes an amount as `text` has another. */
+function writeAs(text: string, other: Amount, amount: Amount): string {
+  if (text === other.value) return amount.value;
+  return text === writeMinorUnits(other) ? writeMinorUnits(amount) : padDecimals(amount);
 }
 
 /** True for a lower amount in the same currency. */

@@ -72,6 +72,11 @@ export function amountValue(units: bigint): string {
   return value;
 }
 
+/** "1200050" for 12000.5 EUR: the currency's smallest unit, in which many programs count. */
+export function writeMinorUnits({ value, currency }: Amount): string {
+  return String(amountUnits(value) / 10n ** BigInt(places - (currencyDecimals(currency) ?? 0)));
+}
+
 /** "12000.50", for spreadsheets: with the currency's decimals; a value written with more keeps them. */
 export function padDecimals({ value, currency }: Amount): string {
   const [whole = "", fraction = ""] = value.split(".");

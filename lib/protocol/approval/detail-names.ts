@@ -24,6 +24,10 @@ export function rankName(name: string): number {
   return [recipients, payees, parties].some((one) => one.test(words)) ? 1 : 2;
 }
 
+/** Names of sums of money, whole or in the currency's smallest unit. */
+const sums = /amount|total|price|sum\b|cost|value|\bcents?\b|\bpence\b|\bminor\b/;
+export const isSumName = (name: string): boolean => sums.test(readName(name));
+
 const addresses = /iban|account|wallet|address|e-?mail|domain|host/;
 
 /** Name of the first detail that names somebody; null if none does. */

@@ -33,6 +33,11 @@ const shown = {
   amendable: ["context.payee", "amount", "context.amount"],
   tool: "bank.transfer",
 };
+const inCents = {
+  context: { cents: "12000", count: "120", units: "12000" },
+  details: { complete: true, types: { cents: "number", count: "number", units: "number" } },
+  inputs_hash: hashInputs({ cents: 12000, count: 120, units: 12000 }),
+};
 
 const post = (token: string, what: string, body: object) =>
   test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body });
@@ -164,12 +169,39 @@ describe("a counter-offer", () => {
       { inputs_hash: "sha256:aa" },
       "needs details that are the inputs: complete, typed, and with the hash of inputs_hash",
     ],
+    [
+      { amendable: ["context.amount", "context.payee"] },
+      "context.amount is the amount: name amount too, so that both change",
+    ],
+    [
+      { ...inCents, amendable: ["context.cents"] },
+      "context.cents is the amount: name amount too, so that both change",
+    ],
     [{ amendable: ["action"] }, "must name amount or context.NAME, each once"],
   ])("can't be asked for with %j", async (more, problem) => {
     const { key } = await test.createKey();
     const body = { agent_slug: "treasurer", action: "Pay", ...shown, ...more };
     const answer = await test.call("POST", "/v1/authorize", { key, body });
     expect([answer.status, changed(answer)]).toEqual([422, `/amendable: ${problem}`]);
+  });
+
+  it("changes cents with the amount, but nothing that only happens to be so many", async () => {
+    const { key } = await test.createKey();
+    const amendable = ["amount", "context.cents", "context.units"];
+    const asked = await ask(test, key, { ...shown, ...inCents, amendable });
+    const { body } = await amend(asked.token, { amount: "80.50" });
+    expect(await read(key, body.request_id)).toMatchObject({
+      amount: { value: "80.5", currency: "EUR" },
+      context: { cents: "8050", count: "120", units: "12000" },
+      inputs_hash: hashInputs({ cents: 8050, count: 120, units: 12000 }),
+      amends: { fields: ["amount", "context.cents"] },
+    });
+    const alone = await ask(test, key, {
+      ...shown,
+      ...inCents,
+      amendable: ["context.count", "context.units"],
+    });
+    expect((await amend(alone.token, { "context.count": "119" })).status).toBe(200);
   });
 
   it("of two at once, or of one beside a decision, one happens", async () => {
