@@ -98,10 +98,10 @@ function bind<Id extends OperationId>(id: Id): Route {
 
 const routes = (Object.keys(operations) as OperationId[]).map((id) => bind(id));
 
-function decodeParams(groups: Record<string, string> | undefined): Params {
-  return Object.fromEntries(
-    Object.entries(groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]),
-  );
+function decodeParams(groups: Record<string, string> = {}): Params {
+  const params: Params = {};
+  for (const name in groups) params[name] = decodeURIComponent(groups[name] ?? "");
+  return params;
 }
 
 /** The answer to what no operation takes, in the shape of theirs. */
@@ -139,6 +139,7 @@ function allowedMethods(matching: readonly Route[]): string {
 
 /** A doubled slash reaches the same route. */
 export function normalizePath(pathname: string): string {
+  if (!pathname.includes("//") && !pathname.endsWith("/")) return pathname;
   return pathname.replaceAll(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
 }
 
@@ -218,8 +219,10 @@ const ownSegments = new Set(
     .filter((segment, at, all) => segment !== "" && all.indexOf(segment) !== at),
 );
 
+const routesInWriter = routes.filter((route) => route.runsInWriter);
+
 export function runsInWriter(method: string | undefined, path: string): boolean {
-  return findMatching(path).some((route) => route.runsInWriter && route.method === method);
+  return routesInWriter.some((route) => route.method === method && route.pattern.test(path));
 }
 
 /** True if the table answers this path, be it with 404; everything else is a page's. */
