@@ -26,7 +26,10 @@ describe("a batched read", () => {
     return { ask: (...parameters: unknown[]) => read(parameters), sent, pass };
   }
 
-  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const turn = async () => {
+    // An answer is seen in one turn, and the next statement leaves at its end.
+    for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve));
+  };
 
   it("is sent at once and as it is by who comes alone", async () => {
     const { ask, sent } = open();
@@ -66,6 +69,27 @@ describe("a batched read", () => {
     expect(sent[2]).toMatchObject({ text: "one of $1 and $2", parameters: [1, "a"] });
     sent[2]?.answer([{ n: "later" }]);
     expect(await late).toEqual([{ n: "later" }]);
+  });
+
+  it("asks for all who come in the turn of the event loop in which the one on its way ends", async () => {
+    const { ask, sent } = open();
+    const first = ask(1, "a");
+    const waiting = ask(2, "b");
+    sent[0]?.answer([]);
+    await first;
+    void ask(3, "c");
+    expect(sent).toHaveLength(1);
+    await turn();
+    expect(sent.slice(1)).toMatchObject([
+      {
+        parameters: [
+          [2, 3],
+          ["b", "c"],
+        ],
+      },
+    ]);
+    sent[1]?.answer([{ asked_by: 1, n: 2 }]);
+    expect(await waiting).toMatchObject([{ n: 2 }]);
   });
 
   it("tells apart what only looks the same", async () => {

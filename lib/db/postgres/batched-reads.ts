@@ -1,8 +1,9 @@
 /**
  * Reads that come at once share one statement: PostgreSQL spends twice as long on beginning and ending a plan of fifteen
  * joins as on running it for one row. While a statement is on its way, callers with the same text wait until it has ended;
- * then one statement asks for all of them, and callers with the same parameters share its rows. No caller joins a statement
- * that was already sent, because it may see an older state: each sees everything that was committed when it asked.
+ * then one statement asks for all of them, with those whose requests are read in the same turn of the event loop, and
+ * callers with the same parameters share its rows. No caller joins a statement that was already sent, because it may see
+ * an older state: each sees everything that was committed when it asked.
  */
 import type { Database, Statement } from "#lib/db/client";
 import { isRefusedByServer } from "./failures";
@@ -79,11 +80,12 @@ export function createBatchedRead(
       const [first, ...others] = questions.splice(0, maxQuestions);
       if (first) asked.push(others.length === 0 ? askAlone(first) : askTogether([first, ...others]));
     }
-    void Promise.all(asked).then(() => {
+    const sendNext = () => {
       if (underway !== sent) return;
       underway = null;
       if (waiting.size > 0) send();
-    });
+    };
+    void Promise.all(asked).then(() => setImmediate(sendNext));
   }
 
   return (parameters) => {
