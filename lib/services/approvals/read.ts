@@ -83,8 +83,12 @@ export function expectedEnvironment(
 }
 
 /** Environment of the approvals; before the first, that of the next. */
-export function chooseEnvironment(context: Context, row: AuthorizationRow): WorldEnvironment {
-  return row.approvedIn ?? expectedEnvironment(context, parseRequest(row));
+export function chooseEnvironment(
+  context: Context,
+  row: AuthorizationRow,
+  request = parseRequest(row),
+): WorldEnvironment {
+  return row.approvedIn ?? expectedEnvironment(context, request);
 }
 
 export const describeClaim = (row: Pick<AuthorizationRow, "claimed_at" | "run">) => ({
@@ -124,9 +128,10 @@ export function findOpenQuestion(
 
 /** True by the database's clock, of an approval that nothing has used. */
 export function isEnded(row: AuthorizationRow, { grant }: ApprovalRequest): boolean {
+  if (row.status !== "approved") return false;
   const now = new Date(row.expires_at.getTime() - row.millisecondsLeft).toISOString();
   const ends = { usable_until: row.usable_until?.toISOString(), grant };
-  return row.status === "approved" && findEnd(ends, now) !== null;
+  return findEnd(ends, now) !== null;
 }
 
 function chooseGuidance(row: AuthorizationRow, request: ApprovalRequest): string | null {
@@ -170,7 +175,7 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
     require_code: row.require_code,
     created_at: request.created_at,
     expires_at: request.expires_at,
-    environment: chooseEnvironment(context, row),
+    environment: chooseEnvironment(context, row, request),
     decided_at: row.decided_at?.toISOString() ?? null,
     amended_by: row.amended_by,
     amends:
