@@ -24,6 +24,11 @@ interface RowProps {
   readonly row: AttestationRow;
 }
 
+const isUnreadable = ({ action, status }: AttestationRow) => action === null && status !== "erased";
+
+const hasMarks = (row: AttestationRow, isTestSaid: boolean) =>
+  !row.is_public || (row.isTest && !isTestSaid) || isUnreadable(row) || hasWarningPill(row);
+
 function Action({ row }: RowProps) {
   const missing = row.status === "erased" ? "(content erased)" : "(cannot be read)";
   return (
@@ -37,14 +42,12 @@ function Action({ row }: RowProps) {
 }
 
 function Marks({ row, isTestSaid }: RowProps & { readonly isTestSaid: boolean }) {
-  const isTest = row.isTest && !isTestSaid;
-  const isUnreadable = row.action === null && row.status !== "erased";
-  if (row.is_public && !isTest && !isUnreadable && !hasWarningPill(row)) return null;
+  if (!hasMarks(row, isTestSaid)) return null;
   return (
     <span className="flex flex-wrap gap-1.5 *:sm:whitespace-normal">
       {row.is_public ? null : <StatusPill tone="private">Private</StatusPill>}
-      {isTest ? <TestKeyMark /> : null}
-      {isUnreadable ? <StatusPill tone="fail">Cannot be read</StatusPill> : null}
+      {row.isTest && !isTestSaid ? <TestKeyMark /> : null}
+      {isUnreadable(row) ? <StatusPill tone="fail">Cannot be read</StatusPill> : null}
       <WarningPills warnings={row.warnings} isCounted />
     </span>
   );
@@ -71,11 +74,12 @@ const actionColumn: Column<AttestationRow> = {
   cell: (row) => <Action row={row} />,
 };
 
-const otherColumns = (isTestSaid: boolean): readonly Column<AttestationRow>[] => [
+/** Between a phone and a wide screen there is room for who decided or for marks. */
+const otherColumns = (isTestSaid: boolean, isMarked: boolean): readonly Column<AttestationRow>[] => [
   {
     id: "decided",
     header: "Decided by",
-    isCut: true,
+    isCut: isMarked,
     maxLines: "two-lines",
     width: "large",
     cell: (row) => <Decided row={row} isTestSaid={isTestSaid} />,
@@ -88,12 +92,16 @@ const otherColumns = (isTestSaid: boolean): readonly Column<AttestationRow>[] =>
     width: "medium",
     cell: (row) => <AgentText value={row.agent_slug} isName hideWarnings />,
   },
-  {
-    id: "marks",
-    header: "State",
-    width: "large",
-    cell: (row) => <Marks row={row} isTestSaid={isTestSaid} />,
-  },
+  ...(isMarked
+    ? [
+        {
+          id: "marks",
+          header: "State",
+          width: "large" as const,
+          cell: (row: AttestationRow) => <Marks row={row} isTestSaid={isTestSaid} />,
+        },
+      ]
+    : []),
   { id: "time", header: "Recorded", width: "medium", cell: (row) => <ListTime iso={row.created_at} /> },
 ];
 
@@ -107,11 +115,12 @@ interface AttestationTableProps {
 }
 
 export function AttestationTable({ caption, rows, empty, isTestSaid = false, sort }: AttestationTableProps) {
+  const isMarked = rows.some((row) => hasMarks(row, isTestSaid));
   return (
     <DataTable
       caption={caption}
       isLine
-      columns={[actionColumn, ...amountColumns(rows, sort), ...otherColumns(isTestSaid)]}
+      columns={[actionColumn, ...amountColumns(rows, sort), ...otherColumns(isTestSaid, isMarked)]}
       rows={rows}
       rowKey={(row) => row.id}
       empty={empty}
