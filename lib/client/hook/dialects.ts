@@ -166,8 +166,8 @@ export function readDialectName(name = "claude"): DialectName {
 
 /*
  * `--match`: which tool calls need a human, as `Bash`, `mcp__bank__*` or `Bash(git push*)`. A pattern in brackets is
- * compared with every text and number in the arguments and with every part of it between a shell's separators and quotes, so that
- * `cd app && git push` and `bash -c "git push"` match too. Asking once too often is the safe mistake.
+ * compared with every text and number in the arguments and with every part of it between a shell's separators and
+ * quotes, so that `cd app && git push` and `bash -c "git push"` match too. Asking once too often is the safe mistake.
  */
 
 type Matches = (text: string) => boolean;
@@ -228,7 +228,7 @@ export function needsHuman(patterns: readonly ToolPattern[], tool: string, input
 export function listTexts(value: JsonValue): string[] {
   const texts = listMembers(value).flatMap(listTexts);
   // A command may be given as a list of its words.
-  return Array.isArray(value) || !isJsonObject(value) ? [...texts, collectTexts(value).join(" ")] : texts;
+  return isJsonObject(value) ? texts : [...texts, collectTexts(value).join(" ")];
 }
 
 const listMembers = (value: JsonValue) =>
