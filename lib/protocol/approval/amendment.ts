@@ -68,10 +68,8 @@ export function findUnamendable(asked: Asked, context: Readonly<Record<string, s
     return name === undefined || (name === null ? !amount : !Object.hasOwn(context, name));
   });
   if (absent !== undefined) return `${absent} is not in the request`;
-  // The changed request would say one amount, and its arguments another.
-  const left = listAmountDetails(asked, context).find(isSumName);
-  if (left !== undefined && !amendable.includes("amount"))
-    return `${toField(left)} is the amount: name amount too, so that both change`;
+  const [left] = listParted(asked, context);
+  if (left !== undefined) return `${toField(left)} is the amount: name amount too, so that both change`;
   if (inputs_hash === undefined) return null;
   const inputs = readInputs(asked.details, context);
   if (inputs === null || hashInputs(inputs) !== inputs_hash)
@@ -120,6 +118,9 @@ export function applyChanges(
       continue;
     }
     if (followers.includes(name)) return { field, problem: "follows the amount" };
+    // Requests made before 2026-12 may still name one.
+    if (listParted(asked, context).includes(name))
+      return { field, problem: "is the amount, which can't be changed" };
     if (written === context[name]) continue;
     if ([...written].length > maxDetail || !written.isWellFormed() || written.includes("\0"))
       return { field, problem: `must be at most ${maxDetail} characters` };
@@ -149,6 +150,13 @@ export const listFollowers = (
   request: Pick<ApprovalRequest, "amount" | "amendable">,
   context: Readonly<Record<string, string>>,
 ): string[] => (request.amendable?.includes("amount") ? listAmountDetails(request, context) : []);
+
+/** Sums that would change without the amount: the changed request would say one, and its arguments another. */
+const listParted = (
+  request: Pick<ApprovalRequest, "amount" | "amendable">,
+  context: Readonly<Record<string, string>>,
+): string[] =>
+  request.amendable?.includes("amount") ? [] : listAmountDetails(request, context).filter(isSumName);
 
 /** Writes an amount as `text` has another. */
 function writeAs(text: string, other: Amount, amount: Amount): string {

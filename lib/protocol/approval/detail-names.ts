@@ -1,7 +1,8 @@
 /** Names of a request's details: which say how much and to whom, and labels for people. */
 
 /** A name that is missed here is still shown, only later and smaller. */
-const amounts = /amount|total|price|sum\b|cost|value|fee|budget|limit|currency|quantity/;
+const sums = /amount|total|price|sum\b|cost|value|fee/;
+const amounts = new RegExp(`${sums.source}|budget|limit|currency|quantity`);
 const recipients =
   /recipient|payee|beneficiary|creditor|receiver|destination|iban|account|wallet|address|e-?mail|domain|host|\bto\b/;
 /** Others concerned, and powers that somebody gets. */
@@ -24,9 +25,11 @@ export function rankName(name: string): number {
   return [recipients, payees, parties].some((one) => one.test(words)) ? 1 : 2;
 }
 
-/** Names of sums of money, whole or in the currency's smallest unit. */
-const sums = /amount|total|price|sum\b|cost|value|\bcents?\b|\bpence\b|\bminor\b/;
-export const isSumName = (name: string): boolean => sums.test(readName(name));
+const minorUnits = /\b(?:cents?|pence|minor)\b/;
+
+/** True for the name of a sum of money, whole or in the currency's smallest unit. */
+export const isSumName = (name: string): boolean =>
+  [sums, minorUnits].some((one) => one.test(readName(name)));
 
 const addresses = /iban|account|wallet|address|e-?mail|domain|host/;
 

@@ -3,6 +3,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import { hashInputs } from "#lib/client/api/inputs";
+import { applyChanges } from "#lib/protocol/approval/amendment";
 import type { ApprovalRequest, HumanAuthorization } from "#lib/protocol/approval/approval";
 import { requestHash } from "#lib/protocol/approval/approval";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
@@ -202,6 +203,16 @@ describe("a counter-offer", () => {
       amendable: ["context.count", "context.units"],
     });
     expect((await amend(alone.token, { "context.count": "119" })).status).toBe(200);
+  });
+
+  it("changes no sum apart from the amount in a request that was made before that was refused", () => {
+    const old = { amount: { value: "120", currency: "EUR" }, amendable: ["context.cents", "context.units"] };
+    const change = (name: string) => applyChanges(old, inCents.context, { [`context.${name}`]: "999900" });
+    expect(change("cents")).toEqual({
+      field: "context.cents",
+      problem: "is the amount, which can't be changed",
+    });
+    expect(change("units")).toMatchObject({ fields: ["context.units"] });
   });
 
   it("of two at once, or of one beside a decision, one happens", async () => {
