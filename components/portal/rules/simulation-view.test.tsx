@@ -17,17 +17,22 @@ it("shows for requests that people were asked about what the rules would demand 
     reason: "permitted",
     demands: { approvals: 2, level: "none", groups: [{ group: "finance", count: 2 }] },
   };
+  const ofAnyone = {
+    ...{ ...difference, request_id: "areq_2" },
+    demands: { approvals: 2, level: null, groups: [] },
+  };
   const html = renderToStaticMarkup(
     <SimulationView
       simulation={{
-        ...{ requests: 6, erased: 0, unused: [], warnings: [], differences: [difference] },
+        ...{ requests: 6, erased: 0, unused: [], warnings: [], differences: [difference, ofAnyone] },
         was: { allowed: 0, asked: 6, denied: 0 },
         would: { allowed: 0, asked: 6, denied: 0 },
       }}
     />,
   );
   const words = html.replaceAll(/(?:<[^>]*>|\s)+/g, " ");
-  expect(words).toContain("1 of your last 6 requests would go another way");
-  expect(words).toContain("6 with people asked (1 with more required), 0 denied.");
+  expect(words).toContain("2 of your last 6 requests would go another way");
+  expect(words).toContain("6 with people asked (2 with more required), 0 denied.");
   expect(html).toContain(">2 members of finance, by passkey</strong>");
+  expect(html).toContain(">2 approvals</strong>");
 });

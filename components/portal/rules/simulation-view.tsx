@@ -21,9 +21,11 @@ function writeDemands({ demands }: Difference): string {
   const groups = demands.groups.map(({ group, count }) => `${formatCount(count, "member")} of ${group}`);
   const { level: least } = demands;
   const level = least === null ? [] : [least === "none" ? "by passkey" : `World ID: ${least}`];
-  return [...groups, ...(groups.length === 0 ? [`approvals: ${demands.approvals}`] : []), ...level].join(
-    ", ",
-  );
+  return [
+    ...groups,
+    ...(groups.length === 0 ? [formatCount(demands.approvals, "approval")] : []),
+    ...level,
+  ].join(", ");
 }
 
 function writeReason({ policy_ids, reason }: Difference): string {
