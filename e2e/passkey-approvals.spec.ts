@@ -124,6 +124,12 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await expect(auditor.getByText(/Carol, by passkey.*Dave, by passkey/)).toBeVisible();
   await expect(auditor.getByText("2 names as the roster has them")).toBeVisible();
   await expectAccessibleInBothThemes(auditor);
+  await page.getByRole("button", { name: "Erase content" }).click();
+  await page.getByRole("button", { name: "Erase permanently" }).click();
+  await expect(page.getByText("Content erased. The log entry stays.")).toBeVisible();
+  await auditor.getByRole("button", { name: "Open the receipt" }).click();
+  await expect(auditor.getByText("What it showed was erased since the link was made.")).toBeVisible();
+  await page.goto("/portal/evidence");
   await page.getByRole("button", { name: "Revoke" }).click();
   await page.getByRole("button", { name: "Revoke link" }).click();
   await expect(page.getByText("Link revoked.")).toBeVisible();

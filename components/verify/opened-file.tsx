@@ -26,6 +26,8 @@ const openings = {
 } as const;
 
 const refusals: Record<number, string> = {
+  // Links are made only of what can be opened.
+  400: "what it showed was erased since the link was made",
   404: "the link has ended or was revoked",
   429: "it was opened too often in this hour; try again later",
 };
